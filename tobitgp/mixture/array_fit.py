@@ -21,7 +21,7 @@ from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
 from tobitgp.mixture.mixture_priors import ComponentPrior, Dirichlet, DirichletProcess, Weights
 from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Raw, WorkingRows
 from tobitgp.mixture.rates import Exponential, Poisson
-from tobitgp.mixture.ready_families import BERNOULLI, GAMMA, GEOMETRIC, INVERSE_GAUSSIAN, VON_MISES, WITH_NUMBER
+from tobitgp.mixture.ready_families import BERNOULLI, GAMMA, GEOMETRIC, INVERSE_GAUSSIAN, WITH_NUMBER
 from tobitgp.mixture.starts import choose_units, crude_values, cut, drop_components, moved, starts
 from tobitgp.mixture.weibull import Weibull
 from tobitgp.numerics.sampling import generator, words_for_heavy
@@ -50,7 +50,6 @@ MIXTURE_FAMILIES: dict[str, MixtureFamily] = {
         Weibull(),
         GAMMA,
         INVERSE_GAUSSIAN,
-        VON_MISES,
         GEOMETRIC,
         BERNOULLI,
     )

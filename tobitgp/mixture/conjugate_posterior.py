@@ -152,12 +152,8 @@ class Conjugate:
             low, high = (along.mode + grow * (end - along.mode) for end in (along.low, along.high))
             along = along._replace(low=low, high=high)
         exists = ~short & along.ends & found.ends.reshape(k, m).all(axis=1)
-        return Cloud(
-            *(one.reshape(k, -1) for one in (log_w,)),
-            tuple(one.reshape(k, -1) for one in (a, b)),
-            A.reshape(k, -1),
-            exists,
-        )
+        eta = a.reshape(k, -1), b.reshape(k, -1)
+        return Cloud(log_w.reshape(k, -1), eta, A.reshape(k, -1), exists)
 
 
 def maximise(of: Conjugate, xi: Array, nu: Array, start: Array, *, slopes: bool) -> tuple[Array, Array]:
@@ -168,14 +164,14 @@ def maximise(of: Conjugate, xi: Array, nu: Array, start: Array, *, slopes: bool)
 
     def at(u: Array) -> Jet:
         coordinates = variables(list(u))
-        eta = [chart.at(one) for chart, one in zip(of.natural, coordinates, strict=True)]  # type: ignore[arg-type]
-        value = eta[0] * xi[0] - of.log_partition(*eta) * nu
+        eta: list[Any] = [chart.at(one) for chart, one in zip(of.natural, coordinates, strict=True)]  # type: ignore[arg-type]
+        value: Any = eta[0] * xi[0] - of.log_partition(*eta) * nu
         for one, x in zip(eta[1:], xi[1:], strict=True):
             value = value + one * x
         if slopes:
             for chart, one in zip(of.natural, coordinates, strict=True):
                 value = value + chart.log_slope(one)  # type: ignore[arg-type]
-        return value
+        return value  # type: ignore[no-any-return]
 
     u, size = np.array(start, dtype=np.float64), len(xi)
     with np.errstate(all="ignore"):

@@ -1,8 +1,8 @@
 r"""Components of any exponential family, from a few functions: :math:`f(y|\eta) = h(y) e^{\eta \cdot T(y) - A(\eta)}`.
 
 Point parameters are the natural ones, (S, K); a posterior is :math:`(\xi, \nu)`, the conjugate one. The plug-in
-parameter is :math:`E_q\,\eta`: (MIX23) to (MIX25) of the theory pages. Moments of the statistics are derivatives of A, by
-jets.
+parameter is :math:`E_q\,\eta`: (MIX23) to (MIX25) of the theory pages. Moments of the statistics are derivatives of A,
+by jets.
 
 References
 ----------
@@ -140,21 +140,21 @@ class ExponentialFamily(MixtureFamily):
     ) -> None:
         if not 1 <= len(natural) <= 2:
             raise SpecError(f"natural={natural!r}: a family has one natural parameter or two.")
-        self.name, self.log_partition, self.discrete = name, log_partition, discrete
-        self.statistic = lambda y: _as_tuple(statistic(y))
-        self.log_base = np.zeros_like if log_base is None else log_base
+        self.name, self.log_partition, self.discrete = name, log_partition, discrete  # type: ignore[misc]
+        self.statistic: Callable[[Array], tuple[Array, ...]] = lambda y: _as_tuple(statistic(y))
+        self.log_base: Callable[[Array], Array] = np.zeros_like if log_base is None else log_base
         self.natural = tuple(Interval(float(low), float(high)) for low, high in natural)
-        self.ends = float(support[0]), float(support[1])
+        self.ends = float(support[0]), float(support[1])  # type: ignore[misc]
         self.values = Interval() if discrete else Interval(*self.ends)
-        self.support: Support = "counts" if discrete else "positive" if self.ends[0] >= 0.0 else "real"
+        self.support: Support = "counts" if discrete else "positive" if self.ends[0] >= 0.0 else "real"  # type: ignore[misc]
         size = len(self.natural)
         names = [f"eta{i + 1}" if size > 1 else "eta" for i in range(size)]
         chosen = dict(parameters or {one: _nth(i) for i, one in enumerate(names)})
-        self.parameters, self.of_natural = tuple(chosen), tuple(chosen.values())
+        self.parameters, self.of_natural = tuple(chosen), tuple(chosen.values())  # type: ignore[misc]
         self.powers = np.array([float((units or {}).get(one, 0.0)) for one in chosen])
-        self.free_of: Literal["scale", "nothing"] = "scale" if units else "nothing"
-        self.hyperparameters = (*(f"xi{i + 1}" if size > 1 else "xi" for i in range(size)), "nu")
-        self.positive = (*(False for _ in range(size)), True)
+        self.free_of: Literal["scale", "nothing"] = "scale" if units else "nothing"  # type: ignore[misc]
+        self.hyperparameters = (*(f"xi{i + 1}" if size > 1 else "xi" for i in range(size)), "nu")  # type: ignore[misc]
+        self.positive = (*(False for _ in range(size)), True)  # type: ignore[misc]
         self.conjugate = Conjugate(self.natural, log_partition, collapsed)
         self.made_by: tuple[str, float] = ("", 0.0)
         self.prior_given = None if prior is None else self._given(prior)

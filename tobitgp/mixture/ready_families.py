@@ -1,11 +1,10 @@
-"""Exponential families that are ready for mixtures: of times, counts, shares and angles.
+"""Exponential families that are ready for mixtures: of times, counts and shares.
 
 References
 ----------
 Miller (1980), Bayesian analysis of the two-parameter gamma distribution, *Technometrics* 22, 65-69, whose conjugate
 prior is that of ``"gamma"``. Banerjee and Bhattacharyya (1979), Bayesian results for the inverse Gaussian distribution,
-*Technometrics* 21, 247-251. Mardia and El-Atoum (1976), Bayesian inference for the von Mises-Fisher distribution,
-*Biometrika* 63, 203-206.
+*Technometrics* 21, 247-251.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.special import digamma, gammaln, i0e, i1e, log_expit
+from scipy.special import digamma, gammaln, log_expit
 
 from tobitgp.errors import SpecError
 from tobitgp.mixture.conjugate_posterior import Inner
@@ -24,7 +23,6 @@ from tobitgp.numerics.unimodal import Interval
 from tobitgp.typing import Array
 
 _ABOVE_0, _BELOW_0, _ANY = (0.0, np.inf), (-np.inf, 0.0), (-np.inf, np.inf)
-_TINY = 1e-20  # under a root that is differentiated at 0
 _LOG_2PI = float(np.log(2.0 * np.pi))
 _WEAK = 0.1  # rows that a prior is worth
 
@@ -71,35 +69,6 @@ INVERSE_GAUSSIAN = ExponentialFamily(
     parameters={"mean": lambda a, b: np.sqrt(b / a), "shape": lambda a, b: -2.0 * b},
     units={"mean": 1, "shape": 1},
     collapsed=(_shape_given_mean, Interval(*_ABOVE_0)),
-)
-
-
-def _length(a: Any, b: Any) -> Any:
-    return np.sqrt(a * a + b * b + _TINY)
-
-
-def _log_i0(x: Any) -> Any:
-    return np.log(i0e(x)) + x
-
-
-def _direction_given_concentration(u: Array, xi: Array, nu: Array) -> Inner:
-    """The direction is von Mises given the concentration."""
-    kappa, length = np.exp(u), _length(*xi)[:, None]
-    log_w = _LOG_2PI + _log_i0(kappa * length) + 2.0 * u - nu[:, None] * _log_i0(kappa)
-    along = kappa * i1e(kappa * length) / i0e(kappa * length) / length
-    first, second = xi[:, :, None]
-    return Inner(log_w, (first * along, second * along), _log_i0(kappa))
-
-
-VON_MISES = ExponentialFamily(
-    "von_mises",
-    statistic=lambda y: (np.cos(y), np.sin(y)),
-    log_partition=lambda a, b: _log_i0(_length(a, b)),
-    natural=[_ANY, _ANY],
-    log_base=lambda y: np.full_like(y, -_LOG_2PI),
-    support=(-np.pi, np.pi),
-    parameters={"direction": lambda a, b: np.arctan2(b, a), "concentration": _length},
-    collapsed=(_direction_given_concentration, Interval(*_ABOVE_0)),
 )
 
 

@@ -199,20 +199,6 @@ def _log_ndtr(x: Jet) -> Jet:
     return x.of(value, ratio, -ratio * (x.value + ratio))
 
 
-def _arctan2(a: Jet, b: Jet) -> Jet:
-    square = a.value * a.value + b.value * b.value
-    x, y = b.value / square, -a.value / square
-    return chain(
-        [a, b], np.arctan2(a.value, b.value), [x, y], {(0, 0): 2.0 * x * y, (0, 1): y * y - x * x, (1, 1): -2.0 * x * y}
-    )
-
-
-def _i0e(x: Jet) -> Jet:
-    """Bessel's function I of order 0, times ``exp(-x)``, for x > 0."""
-    zero, one = special.i0e(x.value), special.i1e(x.value)
-    return x.of(zero, one - zero, 2.0 * zero - 2.0 * one - one / x.value)
-
-
 _OF_NUMPY: Mapping[Any, Callable[..., Jet]] = {
     np.negative: lambda a: chain([a], -a.value, [-1.0], {}),
     np.add: lambda a, b: chain([a, b], a.value + b.value, [_ONE, _ONE], {}),
@@ -226,8 +212,6 @@ _OF_NUMPY: Mapping[Any, Callable[..., Jet]] = {
     np.square: lambda a: a.of(a.value * a.value, 2.0 * a.value, 2.0),
     np.sqrt: lambda a: a.of(np.sqrt(a.value), 0.5 / np.sqrt(a.value), -0.25 * a.value**-1.5),
     np.tanh: _tanh,
-    np.arctan2: lambda a, b: _arctan2(a, b),
-    special.i0e: lambda a: _i0e(a),
     np.logaddexp: lambda a, b: logaddexp(a, b),
     special.log_expit: lambda a: log_expit(a),
     special.gammaln: lambda a: gammaln(a),

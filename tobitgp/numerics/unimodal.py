@@ -134,7 +134,7 @@ def _ends(values: LogFunction, mode: Array, top: Array, largest: float) -> tuple
     at = np.argmax(_at_last(fallen_finer >= FALL), axis=2)[:, :, None]
     ends = mode + (way * np.take_along_axis(finer, at, axis=2))[:, :, 0]
     falls = (np.take_along_axis(fallen_finer, at, axis=2) >= FALL).all(axis=(0, 2))
-    return ends, mode + way[:, :, 0] * _SHARES[far], falls
+    return ends, mode + way[:, :, 0] * _SHARES[far], np.asarray(falls)
 
 
 def _at_last(holds: BoolArray) -> BoolArray:
