@@ -12,7 +12,7 @@ _NAMES = {
     "formula": "formula_functions",
     "likelihoods.families": "BoxCox CustomNoise GenGamma Student",
     "method_settings": "EP MLE VI Laplace",
-    "mixture": "EMCM SVBCM VBCM",
+    "mixture": "Binomial EMCM ExponentialFamily NegativeBinomial Pareto SVBCM VBCM",
     "model": "Model",
     "priors.hyperpriors": "LKJ LogNormal Normal",
     "priors.kernel_block": "Inducing",

@@ -18,6 +18,10 @@ from tobitgp.method_settings import Laplace as Laplace
 from tobitgp.mixture import EMCM as EMCM
 from tobitgp.mixture import SVBCM as SVBCM
 from tobitgp.mixture import VBCM as VBCM
+from tobitgp.mixture import Binomial as Binomial
+from tobitgp.mixture import ExponentialFamily as ExponentialFamily
+from tobitgp.mixture import NegativeBinomial as NegativeBinomial
+from tobitgp.mixture import Pareto as Pareto
 from tobitgp.model import Model as Model
 from tobitgp.priors.hyperpriors import LKJ as LKJ
 from tobitgp.priors.hyperpriors import LogNormal as LogNormal

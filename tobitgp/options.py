@@ -142,7 +142,8 @@ def choose_family(family: object, spec: ModelSpec) -> Family | MixtureFamily:
     family = "gaussian" if family is None else family
     if spec.mixture is not None:
         return resolve_mixture_family(family)
-    if isinstance(family, str) and family in MIXTURE_FAMILIES and family not in FAMILIES:
+    alone = isinstance(family, str) and family in MIXTURE_FAMILIES and family not in FAMILIES
+    if alone or isinstance(family, MixtureFamily):
         raise SpecError(f"family={family!r} is one of components, and this formula has none; write y ~ mixture(1).")
     return resolve_family(family)
 

@@ -121,7 +121,7 @@ def fit_components(
         raise SpecError(f"mixture(range(...)) goes up to {numbers[-1]} components, and there are {len(lower)} rows.")
     given = read_mixture_start(start, numbers, family, training)
     seed = int(rng.integers(2**32)) if isinstance(rng, np.random.Generator) else rng
-    options: dict[str, Any] = {"family": family.name, "method": method, "weights": weights, "prior": prior, "rng": seed}
+    options: dict[str, Any] = {"family": family, "method": method, "weights": weights, "prior": prior, "rng": seed}
     options["start"] = given
     for k in numbers:
         fit = mixtures.fit_mixture(lower, upper, weight, k=k, labels=labels, **options)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
 
 from tobitgp.data.outcome import refuse_rows
 from tobitgp.errors import DataError, SpecError
@@ -34,6 +33,9 @@ def read_rows(
         with np.errstate(invalid="ignore"):
             single = upper - np.maximum(lower, -1.0) == 1.0
         lower[single] = upper[single]
+    open_rows = lower != upper
+    lower[open_rows & (lower < family.ends[0])] = -np.inf
+    upper[open_rows & (upper >= family.ends[1])] = np.inf
     says = ~(np.isneginf(lower) & np.isposinf(upper)) & (weight > 0.0)
     return Raw(lower[says], upper[says], weight[says], np.flatnonzero(says))
 
@@ -70,12 +72,7 @@ def arrange(
 
 def log_factors(family: MixtureFamily, y: Array, units: MixtureUnits) -> Array:
     """What log densities of exact rows (n,) need to be those of the response as written, (MIX15)."""
-    out = np.full(len(y), -float(np.log(units.scale)))
-    if family.logarithm:
-        out -= np.log(y)
-    if family.support == "counts":
-        out -= gammaln(y + 1.0)
-    return out
+    return family.lost(y if family.logarithm else (y - units.shift) / units.scale) - float(np.log(units.scale))
 
 
 def rounding_of_ties(y: Array, weight: Array) -> Array:
@@ -158,6 +155,12 @@ def _refuse_impossible(family: MixtureFamily, lower: Array, upper: Array, weight
         bad, least = (lower <= 0.0, "positive") if family.logarithm else (lower < 0.0, "at least 0")
         refuse_rows(exact & bad, f"Times must be {least}", lower, labels)
         refuse_rows(~exact & (upper <= 0.0), "A time cannot be left-censored at or below 0", upper, labels)
+    low, high = family.ends
+    if np.isfinite(low) or np.isfinite(high):
+        words = f"family={family.name!r} has values from {low:g} to {high:g} only"
+        refuse_rows(exact & ((lower < low) | (lower > high)), words, lower, labels)
+        refuse_rows(~exact & ((upper < low) | (lower >= high)), f"{words}, and an interval lies beyond", lower, labels)
+    refuse_rows(exact & ~family.takes(lower), f"family={family.name!r} has no density at a value", lower, labels)
 
 
 def check_number(k: Any, rows: int | None = None) -> int:

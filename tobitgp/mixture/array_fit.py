@@ -13,6 +13,7 @@ from tobitgp.errors import DataError, NumericalError, SpecError
 from tobitgp.mixture.arranged_rows import arrange, check_number, read_rows, subset
 from tobitgp.mixture.coordinate_ascent import Ascended, Stop, chunks_of, climb
 from tobitgp.mixture.evidence_bound import Bayes, MixtureState, Model, Points
+from tobitgp.mixture.exponential_family import ExponentialFamily
 from tobitgp.mixture.family import MixtureFamily
 from tobitgp.mixture.fitted_mixture import MixtureFit, describe
 from tobitgp.mixture.gaussian import Gaussian, Lognormal
@@ -21,6 +22,7 @@ from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
 from tobitgp.mixture.mixture_priors import ComponentPrior, Dirichlet, DirichletProcess, Weights
 from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Raw, WorkingRows
 from tobitgp.mixture.rates import Exponential, Poisson
+from tobitgp.mixture.ready_families import BERNOULLI, GAMMA, GEOMETRIC, INVERSE_GAUSSIAN, WITH_NUMBER
 from tobitgp.mixture.starts import choose_units, crude_values, cut, drop_components, moved, starts
 from tobitgp.mixture.stochastic_steps import StochasticEnd, has_levelled_off, run
 from tobitgp.mixture.weibull import Weibull
@@ -39,7 +41,18 @@ _GAIN = 1e-3  # nats for which a round was not in vain
 _HEAVY = 200_000  # entries of a pass from which starts go in threads
 
 MIXTURE_FAMILIES: dict[str, MixtureFamily] = {
-    family.name: family for family in (Gaussian(), Lognormal(), Exponential(), Poisson(), Weibull())
+    family.name: family
+    for family in (
+        Gaussian(),
+        Lognormal(),
+        Exponential(),
+        Poisson(),
+        Weibull(),
+        GAMMA,
+        INVERSE_GAUSSIAN,
+        GEOMETRIC,
+        BERNOULLI,
+    )
 }
 
 
@@ -55,8 +68,15 @@ def resolve_mixture_family(name: object) -> MixtureFamily:
     """The family of a name."""
     if isinstance(name, str) and name in MIXTURE_FAMILIES:
         return MIXTURE_FAMILIES[name]
+    if isinstance(name, ExponentialFamily):
+        return name
+    if isinstance(name, str) and name in WITH_NUMBER:
+        call = WITH_NUMBER[name].__name__
+        raise SpecError(f"family={name!r} needs a number: family=tg.{call}(2), for example.")
     allowed = ", ".join(map(repr, MIXTURE_FAMILIES))
-    raise SpecError(f"family={name!r} is not supported for mixtures; choose one of {allowed}.")
+    raise SpecError(
+        f"family={name!r} is not supported for mixtures; choose one of {allowed}, or tg.ExponentialFamily(...)."
+    )
 
 
 def read_prior(
@@ -66,8 +86,8 @@ def read_prior(
     if prior is None:
         return family.default_prior(typical)
     values = np.array([prior[name] for name in family.hyperparameters], dtype=np.float64)
-    for name, value in zip(family.hyperparameters, values, strict=True):
-        if not np.isfinite(value) or (name != "mean" and value <= 0.0):
+    for name, value, positive in zip(family.hyperparameters, values, family.positive, strict=True):
+        if not np.isfinite(value) or (positive and value <= 0.0):
             raise SpecError(f"prior={{{name!r}: {value:g}}}: a positive number is needed.")
     return ComponentPrior(family.prior_to_working(values, units))
 
@@ -107,7 +127,7 @@ def prepare_fit(
     labels: Array | None,
     method: Method,
     *,
-    family: str = "gaussian",
+    family: str | MixtureFamily = "gaussian",
     k: int = 2,
     weights: Weights | None = None,
     prior: Mapping[str, Any] | None = None,

@@ -165,6 +165,7 @@ class MixtureFamily(ABC):
     __slots__ = ()
     name: ClassVar[str]
     support: ClassVar[Support]
+    ends: ClassVar[tuple[float, float]] = (-np.inf, np.inf)  # beyond which nothing lies, in the units of the response
     logarithm: ClassVar[bool] = False  # whether the logarithm of the response is modelled
     free_of: ClassVar[Literal["location and scale", "scale", "nothing"]]  # what standardisation takes away
     parameters: ClassVar[tuple[str, ...]]  # R names, as users read them
@@ -174,6 +175,18 @@ class MixtureFamily(ABC):
     @abstractmethod
     def terms(self, rows: MixtureRows, theta: Array) -> RowStatistics:
         """Log density or mass of rows and their statistics under plug-in parameters (D, K)."""
+
+    def takes(self, y: Array) -> BoolArray:
+        """Whether exact values (n,) that the support allows are possible."""
+        return np.ones(len(y), dtype=np.bool_)
+
+    def drawn_in(self, y: Array) -> Array:
+        """Values (n,) on the scale that is modelled, those that are not possible moved to where some are."""
+        return y
+
+    def lost(self, y: Array) -> Array:
+        """What the log densities of exact values (n,) lack, on the scale on which they are given less its logarithm."""
+        return -np.log(y) if self.logarithm else np.zeros_like(y)
 
     def reference(self, k: int) -> Array:
         """Parameters (D, K) about which statistics of a start are taken."""

@@ -137,5 +137,7 @@ Floor = float | Array | RowSpacing
 
 
 def least(floor: Floor, centre: Array) -> Array:
-    """Smallest spreads about centres."""
+    """Smallest spreads about centres; a table (S, 1) of statistics is the same everywhere."""
+    if isinstance(floor, np.ndarray) and floor.ndim == 2:
+        return floor
     return floor.least(centre) if isinstance(floor, RowSpacing) else np.broadcast_to(floor, centre.shape)

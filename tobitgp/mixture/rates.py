@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 import numpy as np
-from scipy.special import betainc, digamma, gammaincinv, ndtr
+from scipy.special import betainc, digamma, gammaincinv, gammaln, ndtr
 
 from tobitgp.mixture.family import (
     ComponentDistribution,
@@ -192,6 +192,9 @@ class Poisson(RateFamily):
         log_p = tail(end + 1.0, rate)
         return RowStatistics(log_p, (rate * np.exp(tail(end, rate) - log_p),))
 
+    def lost(self, y: Array) -> Array:
+        return -gammaln(y + 1.0)
+
     def events_and_exposure(self, sums: Sums) -> Array:
         return np.stack([sums.statistics[0], sums.counts])
 
@@ -227,7 +230,7 @@ class Poisson(RateFamily):
 
     def predictive(self, q: Array, units: MixtureUnits) -> ComponentDistribution:
         """Eq. 47."""
-        return NegativeBinomial(q[0], q[1])
+        return GammaPoisson(q[0], q[1])
 
     def distribution(self, theta: Array, units: MixtureUnits) -> ComponentDistribution:
         return PoissonDistribution(np.exp(theta[0]))
@@ -263,7 +266,7 @@ class CountDistribution(ComponentDistribution):
 
 
 @dataclass(frozen=True, slots=True)
-class NegativeBinomial(CountDistribution):
+class GammaPoisson(CountDistribution):
     """Poisson counts whose rate is gamma(a, b): negative binomial, of success probability b / (b + 1); (K,) each."""
 
     a: Array

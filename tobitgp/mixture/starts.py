@@ -213,6 +213,7 @@ def _drawn(
         else:
             y = draw_between(predictive, lower, upper, rng)
     y = np.where(np.isfinite(y), y, _middles(lower, upper, 0.0)[0])  # shapes near 0 draw beyond all numbers
+    y = family.drawn_in(y)
     return MixtureRows("exact", y, y, np.zeros_like(y), weight)
 
 
@@ -227,6 +228,7 @@ def imputed(family: MixtureFamily, working: WorkingRows, rng: np.random.Generato
         y[left] -= away[left]
     else:
         y[left] *= rng.random(int(left.sum()))
+    y = family.drawn_in(y)
     return MixtureRows("exact", y, y, np.zeros_like(y), weight)
 
 

@@ -110,6 +110,16 @@ def scatter(n: int, plus: Parts, minus: Parts = ()) -> Jet:
     return Jet(value, slope, bend)
 
 
+def dense(jet: Jet, shape: tuple[int, int]) -> tuple[Array, Array]:
+    """First (r, n) and second (r, r, n) derivatives of a jet in r parameters of n rows."""
+    slope, bend = np.zeros(shape), np.zeros((shape[0], *shape))
+    for i, entry in jet.slope.items():
+        slope[i] = entry
+    for (i, j), other in jet.bend.items():
+        bend[i, j] = bend[j, i] = other
+    return slope, bend
+
+
 def _as_jet(x: Jet | Array | float) -> Jet:
     return x if isinstance(x, Jet) else Jet(np.asarray(x), {}, {})
 

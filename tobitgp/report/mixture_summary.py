@@ -97,7 +97,7 @@ def _notes(results: Fit, kind: CovKind | None) -> Notes:
     if isinstance(fit.model, Points):
         found += [_floor_note(fit)] * (parts.family.free_of == "location and scale")
     else:
-        found += ["Shapes are point estimates, at the maximum of the bound."] * ("shape" in parts.family.parameters)
+        found += ["Shapes are point estimates, at the maximum of the bound."] * (parts.family.name == "weibull")
         if results.log_evidence != results.elbo:
             found.append("Log evidence is ELBO + log K!, for the K! orders of the components.")
         found.append(f"Prior of every component, by the names of priors=: {_prior(fit.model, fit)}.")
@@ -130,10 +130,10 @@ def _errors_note(results: Fit, kind: CovKind | None) -> str:
 
 
 def _prior(model: Bayes, fit: MixtureFit) -> str:
-    """Hyper-parameters of the prior in the user's units, of which the ones within are a shifted multiple."""
+    """Hyper-parameters of the prior in the user's units."""
     prior, found, weights = model.prior, model.prior_at(fit.state), model.weights
-    factor = model.family.prior_to_working(np.ones_like(found), fit.units)
-    factor = factor - model.family.prior_to_working(np.zeros_like(found), fit.units)
+    shift = model.family.prior_to_working(np.zeros_like(found), fit.units)
+    factor = model.family.prior_to_working(np.ones_like(found), fit.units) - shift
     words = [f"{value:.4g}" for value in model.family.prior_to_user(found, fit.units)]
     for at, shape, rate in zip(prior.learnt.tolist(), prior.shape, prior.rate, strict=True):
         words[at] = f"gamma({shape:g}, {rate * factor[at]:.4g}), learnt as {words[at]}"

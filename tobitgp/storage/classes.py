@@ -44,8 +44,11 @@ from tobitgp.likelihoods.custom_noise import FunctionNoise
 from tobitgp.likelihoods.families import BOXCOX, WITH_SHAPE, with_known_shape
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, DirichletProcess, MixtureFit
 from tobitgp.mixture.evidence_bound import Bayes, MixtureState, Points
+from tobitgp.mixture.exponential_family import ExponentialFamily
+from tobitgp.mixture.family import MixtureFamily
 from tobitgp.mixture.mixture_priors import ComponentPrior
 from tobitgp.mixture.mixture_rows import MixtureUnits
+from tobitgp.mixture.ready_families import WITH_NUMBER
 from tobitgp.numerics.arrow import Factor
 from tobitgp.numerics.bordered import Factored
 from tobitgp.numerics.crossed import CrossedFactor
@@ -134,7 +137,7 @@ CLASSES: dict[str, type] = {
 
 # Written by name.
 REGISTRIES: dict[str, tuple[type | tuple[type, ...], Mapping[str, Any]]] = {
-    "$components": (tuple({type(row) for row in MIXTURE_FAMILIES.values()}), MIXTURE_FAMILIES),
+    "$components": (MixtureFamily, MIXTURE_FAMILIES),
     "$family": (Family, ChainMap({BOXCOX.name: BOXCOX}, FAMILIES)),
     "$kernel": (Kernel, KERNELS),
 }
@@ -171,6 +174,7 @@ def fit_codec() -> Codec:
     """Codec of what fits are made of."""
     hooks = {tag: _registry(tag, known, rows) for tag, (known, rows) in REGISTRIES.items()}
     hooks["$family"] = _with_known_shape(hooks["$family"])
+    hooks["$components"] = _with_known_number(hooks["$components"])
     hooks |= {tag: _read_again(tag, *how) for tag, how in READ.items()}
     hooks |= {
         "$spec": Hook(ModelSpec, plain_spec, restore_spec),
@@ -228,6 +232,37 @@ def _with_known_shape(named: Hook) -> Hook:
             raise MalformedError(str(error)) from error
 
     return Hook(Family, plain, restore)
+
+
+def _with_known_number(named: Hook) -> Hook:
+    """Families of components by name, by the number that makes them, or by the name of a user's own."""
+
+    def plain(family: MixtureFamily, around: Surroundings) -> Any:
+        if not isinstance(family, ExponentialFamily) or family.name in MIXTURE_FAMILIES:
+            return named.plain(family, around)
+        maker, number = family.made_by
+        return {maker: number} if maker else {"own": family.name}
+
+    def restore(value: Any, around: Surroundings) -> Any:
+        if not isinstance(value, dict):
+            return named.restore(value, around)
+        maker, number = next(iter(value.items()), (None, None))
+        if maker == "own":
+            family = (around.functions or {}).get(number)
+            if not isinstance(family, ExponentialFamily):
+                raise SpecError(
+                    f"The components are of the family {number!r:.60}, which files do not hold; load the fit with "
+                    f"functions={{{number!r:.60}: family}}."
+                )
+            return family
+        if len(value) != 1 or maker not in WITH_NUMBER:
+            raise MalformedError(f"it names the unknown family {value!r:.60}")
+        try:
+            return WITH_NUMBER[maker](number)
+        except SpecError as error:
+            raise MalformedError(str(error)) from error
+
+    return Hook(MixtureFamily, plain, restore)
 
 
 def _read_again(tag: str, known: type, plain: Callable[[Any], Any], read: Callable[[Any], Any]) -> Hook:

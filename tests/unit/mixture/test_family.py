@@ -7,7 +7,7 @@ import scipy.stats as st
 from tobitgp.mixture.family import ComponentDistribution
 from tobitgp.mixture.gaussian import LogNormalComponents, NormalComponents
 from tobitgp.mixture.predictive import Predictive, draw_between
-from tobitgp.mixture.rates import NegativeBinomial, PoissonDistribution
+from tobitgp.mixture.rates import GammaPoisson, PoissonDistribution
 from tobitgp.mixture.weibull import WeibullDistribution
 
 SIZE = 20_000
@@ -68,7 +68,7 @@ def test_closed_forms_between_two_ends_are_what_the_base_class_finds(name, lower
 
 
 def test_moments_of_negative_binomial_counts_between_two_ends_are_sums():
-    distribution = NegativeBinomial(np.array([2.5, 30.0]), np.array([1.5, 2.0]))
+    distribution = GammaPoisson(np.array([2.5, 30.0]), np.array([1.5, 2.0]))
     mean, variance = distribution.truncated_moments(np.array([3.0, -np.inf]), np.array([11.0, 4.0]))
     for i, counts in enumerate((np.arange(4.0, 12.0), np.arange(0.0, 5.0))):
         p = np.exp(distribution.log_density(counts))

@@ -9,7 +9,7 @@ from support.mixtures import NAMES
 from tobitgp.errors import SpecError
 from tobitgp.mixture.gaussian import LogNormalComponents, LogStudentT, NormalComponents, StudentT
 from tobitgp.mixture.predictive import Predictive
-from tobitgp.mixture.rates import NegativeBinomial, PoissonDistribution
+from tobitgp.mixture.rates import GammaPoisson, PoissonDistribution
 from tobitgp.mixture.weibull import Burr, WeibullDistribution
 from tobitgp.numerics import log_probabilities
 
@@ -23,7 +23,7 @@ DISTRIBUTIONS = {
     "burr": Burr(np.array([3.0, 0.5]), np.array([2.5, 0.7]), np.array([4.0, 8.0])),
     "exponential": WeibullDistribution(np.array([3.0, 0.5]), TWO),
     "weibull": WeibullDistribution(np.array([3.0, 0.5]), np.array([2.5, 0.7])),
-    "negative binomial": NegativeBinomial(np.array([2.5, 30.0]), np.array([1.5, 2.0])),
+    "negative binomial": GammaPoisson(np.array([2.5, 30.0]), np.array([1.5, 2.0])),
     "poisson": PoissonDistribution(np.array([1.5, 12.0])),
 }
 CONTINUOUS = [name for name, distribution in DISTRIBUTIONS.items() if not distribution.discrete]
@@ -122,7 +122,7 @@ def test_far_tails_keep_their_digits():
     with mp.workdps(40):
         normal = mixture("normal")
         assert normal.logsf(60.0) == pytest.approx(float(mp.log(0.3 * mp.erfc(mp.mpf(63) / mp.sqrt(2)) / 2)), rel=1e-12)
-        nb = Predictive(np.ones(1), NegativeBinomial(np.array([2.5]), np.array([50.0])))
+        nb = Predictive(np.ones(1), GammaPoisson(np.array([2.5]), np.array([50.0])))
         a, b = mp.mpf(2.5), mp.mpf(50)
         total = mp.nsum(
             lambda y: mp.gamma(a + y) / mp.gamma(a) / mp.factorial(y) * (b / (b + 1)) ** a / (b + 1) ** y, [301, 400]
@@ -158,7 +158,7 @@ def test_quantiles_that_overflow_are_infinite():
     [(2.5, 50.0, 300), (0.5, 3.0, 1000), (1e3, 1e3, 200), (1e4, 1.0, 0), (1e4, 1.0, 3000)],
 )
 def test_tails_of_negative_binomial_counts_that_underflow(a, b, y):
-    distribution = NegativeBinomial(np.array([a]), np.array([b]))
+    distribution = GammaPoisson(np.array([a]), np.array([b]))
     with mp.workdps(60):
         p = mp.mpf(b) / (1 + mp.mpf(b))
         below = mp.log(mp.betainc(a, y + 1, 0, p, regularized=True))
@@ -172,7 +172,7 @@ def test_tails_of_negative_binomial_counts_that_underflow(a, b, y):
 def test_log_probabilities_of_counts_keep_their_digits(a, mean):
     y = np.unique(np.floor([0.0, 1.0, 2.0, 10.0, 1e3, 1e5, 1e6, 0.9 * mean, mean, 1.01 * mean, 2.0 * mean]))
     b = a / mean
-    found = NegativeBinomial(np.array([a]), np.array([b])).log_density(y)[0]
+    found = GammaPoisson(np.array([a]), np.array([b])).log_density(y)[0]
     poisson = PoissonDistribution(np.array([mean])).log_density(y)[0]
     with mp.workdps(60):
         A, B, rate = mp.mpf(a), mp.mpf(b), mp.mpf(mean)
@@ -200,7 +200,7 @@ def test_nothing_lies_at_infinity_and_the_hazard_there_is_its_limit(name):
 def test_tails_of_huge_counts_take_few_steps(monkeypatch):
     """Added up term by term, they would take some 1e5."""
     monkeypatch.setattr(log_probabilities, "_MOST_TERMS", 300)
-    distribution = NegativeBinomial(np.array([2e11]), np.ones(1))
+    distribution = GammaPoisson(np.array([2e11]), np.ones(1))
     tail = distribution.log_sf(2e11 * (1.0 + np.array([2e-4, 1e-3])))[0]
     z = 2e11 * np.array([2e-4, 1e-3]) / np.sqrt(4e11)
     np.testing.assert_allclose(tail, -0.5 * z * z - np.log(z * np.sqrt(2.0 * np.pi)), rtol=2e-3)

@@ -1,0 +1,282 @@
+"""Distributions of a value under members of an exponential family, given or weighted by a posterior."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from scipy.special import logsumexp
+
+from tobitgp.mixture.family import ComponentDistribution, first_between, first_beyond
+from tobitgp.mixture.truncated_statistics import Members, TailSums, Truncated
+from tobitgp.numerics.unimodal import Interval, Range, find_range, nodes_of
+from tobitgp.typing import Array, BoolArray, IntArray
+
+if TYPE_CHECKING:
+    from tobitgp.mixture.exponential_family import ExponentialFamily
+
+_MOMENT_NODES = 40
+MANY = 1000  # ends of rows that are worth panels
+_NOTHING = 1e-12
+_KEPT = 64
+_FAR = 1e15  # value at which a hazard has come to its limit
+
+
+class FamilyComponents(ComponentDistribution):
+    """What distributions have in common that a family makes."""
+
+    __slots__ = ()
+    family: ExponentialFamily
+    scale: float  # of the response
+
+    @property
+    def discrete(self) -> bool:  # type: ignore[override]
+        """Whether values are whole numbers."""
+        return self.family.discrete
+
+    @abstractmethod
+    def search_range(self) -> tuple[float, float]:
+        """Where quantiles are looked for: counts, or coordinates."""
+
+    @np.errstate(all="ignore")
+    def ppf(self, q: Array) -> Array:
+        """By halving; of counts exact."""
+        q = np.asarray(q, dtype=np.float64)
+        log_q, log_rest, left = np.log(q), np.log1p(-q), q < 0.5
+        values, (start, end) = self.family.values, self.search_range()
+
+        def reached(u: Array) -> BoolArray:
+            x = u if self.discrete else self.scale * values.at(u)
+            return np.asarray(np.where(left, self.log_cdf(x) >= log_q, self.log_sf(x) <= log_rest))
+
+        low = np.full((len(self), len(q)), start)
+        if self.discrete:
+            high = first_beyond(reached, low, np.ones_like(low), end, discrete=True)
+            return np.where(q >= 1.0, end, high)
+        high = first_between(reached, low, np.full_like(low, end), discrete=False)
+        bottom, top = self.family.ends
+        return np.where(q <= 0.0, bottom, np.where(q >= 1.0, top, self.scale * values.at(high)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemberComponents(FamilyComponents):
+    """Members of a family at natural parameters, K of them."""
+
+    family: ExponentialFamily
+    eta: Array  # (S, K)
+    scale: float = 1.0
+
+    def __getitem__(self, which: IntArray | list[int]) -> Self:
+        return type(self)(self.family, self.eta[:, which], self.scale)
+
+    def __len__(self) -> int:
+        return self.eta.shape[1]
+
+    @np.errstate(all="ignore")
+    def log_density(self, x: Array) -> Array:
+        y = self._spread(x / self.scale)
+        log_f = self.family.members(self.eta).log_density(y)[0] - np.log(self.scale)
+        return np.where(self.family.takes(y) & np.isfinite(log_f), log_f, -np.inf)
+
+    def log_cdf(self, x: Array) -> Array:
+        return self._tails(x)[0].log_p
+
+    def log_sf(self, x: Array) -> Array:
+        return self._tails(x)[1].log_p
+
+    def _spread(self, y: Array) -> Array:
+        return np.broadcast_to(y, (len(self), y.shape[-1]))
+
+    @np.errstate(all="ignore")
+    def _tails(self, x: Array) -> tuple[Truncated, Truncated]:
+        y = x / self.scale
+        return self._sums(y).one_sided(y)
+
+    def _sums(self, y: Array) -> TailSums:
+        """Tails, and the means of a value and its square with those of the statistics."""
+        largest, many = self.family.bucket(y), y.shape[-1] > MANY
+        return _with_moments(self.family, self.eta.tobytes(), len(self), largest, many)
+
+    def search_range(self) -> tuple[float, float]:
+        """Where quantiles are looked for: counts, or coordinates."""
+        if self.discrete:
+            return self.family.ends[0] - 1.0, self.family.ends[1]
+        found = _range(self.family, self.eta.tobytes(), len(self))
+        return float(found.far_low.min()), float(found.far_high.max())
+
+    def rvs(self, rng: np.random.Generator) -> Array:
+        share, out = rng.random(len(self)), np.empty(len(self))
+        distinct, which = np.unique(self.eta, axis=1, return_inverse=True)
+        some = type(self)(self.family, distinct, self.scale)
+        for j in range(distinct.shape[1]):
+            at = which.ravel() == j
+            out[at] = some[[j]].ppf(share[at])[0]
+        return out
+
+    @np.errstate(all="ignore")
+    def log_interval(self, lower: Array, upper: Array) -> Array:
+        exact = lower == upper
+        out = np.empty((len(self), len(lower)))
+        out[:, exact] = self.log_density(lower[exact])
+        if not exact.all():
+            out[:, ~exact] = self._between(lower[~exact], upper[~exact]).log_p
+        return out
+
+    def _between(self, lower: Array, upper: Array) -> Truncated:
+        low, high = lower / self.scale, upper / self.scale
+        return self._sums(np.concatenate([low, high])).between(low, high)
+
+    @np.errstate(all="ignore")
+    def truncated_moments(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        first, second = self._between(lower, upper).mean[-2:]
+        mean = np.clip(self.scale * first, lower, upper)
+        return mean, self.scale**2 * np.maximum(second - first**2, 0.0)
+
+    def mean(self) -> Array:
+        return self.scale * self._moments()[0]
+
+    def variance(self) -> Array:
+        first, second = self._moments()
+        return self.scale**2 * np.where(np.isfinite(second), second - first**2, np.inf)
+
+    def _moments(self) -> Array:
+        return _moments(self.family, self.eta.tobytes(), len(self))
+
+    @np.errstate(all="ignore")
+    def limiting_hazard(self) -> Array:
+        """From log densities far out."""
+        if np.isfinite(self.family.ends[1]):
+            return np.full(len(self), 1.0 if self.discrete else np.inf)
+        x = np.array([_FAR, _FAR + (1.0 if self.discrete else _FAR)])
+        fall = -np.diff(self.family.members(self.eta).log_density(self._spread(x))[0], axis=1)[:, 0]
+        limit = -np.expm1(-fall) if self.discrete else fall / (_FAR * self.scale)
+        return np.where(np.isfinite(limit), np.maximum(limit, 0.0), 0.0)
+
+
+@lru_cache(maxsize=_KEPT)
+def _range(family: ExponentialFamily, eta: bytes, k: int) -> Range:
+    """Where densities lie on their coordinate."""
+    members = family.members(np.frombuffer(eta).reshape(-1, k))
+    with np.errstate(all="ignore"):
+        return find_range(
+            lambda z: members.log_density(family.values.at(z))[0] + family.values.log_slope(z), k, family.values.largest
+        )
+
+
+@lru_cache(maxsize=_KEPT)
+def _moments(family: ExponentialFamily, eta: bytes, k: int) -> Array:
+    """Means of a value and its square, (2, K), infinite where there are none."""
+    members = family.members(np.frombuffer(eta).reshape(-1, k))
+    with np.errstate(all="ignore"):
+        if family.discrete or not np.isfinite(family.values.low):
+            return _with_moments(family, eta, k, family.bucket(np.zeros(0)), many=False).mean[-2:]
+        return np.stack([_moment(members, family.values, k, r) for r in (1.0, 2.0)])
+
+
+def _moment(members: Members, values: Interval, k: int, r: float) -> Array:
+    """Means (K,) of a power of positive values, by nodes where the product with the density lies."""
+
+    def log_product(z: Array) -> Array:
+        y = values.at(z)
+        return np.asarray(members.log_density(y)[0] + values.log_slope(z) + r * np.log(y))
+
+    found = find_range(log_product, k, values.largest)
+    u, weight = nodes_of(found, _MOMENT_NODES)
+    total = logsumexp(log_product(u) + np.log(weight), axis=1)
+    falls = log_product(found.far_high[:, None])[:, 0] < found.top - 1.0
+    return np.where(falls, np.exp(total), np.inf)
+
+
+@lru_cache(maxsize=_KEPT)
+def _with_moments(family: ExponentialFamily, eta: bytes, k: int, largest: float, many: bool) -> TailSums:
+    """Tails with means of the statistics, of a value, and of its square."""
+    members = family.members(np.frombuffer(eta).reshape(-1, k))
+    more = np.concatenate([members.eta, np.zeros((2, k))])
+
+    def statistic(y: Array) -> tuple[Array, ...]:
+        return (*members.statistic(y), y, y * y)
+
+    with np.errstate(all="ignore"):
+        return family.sums_of(Members(statistic, members.log_base, more, members.log_partition), largest, many=many)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PosteriorComponents(FamilyComponents):
+    """Members of a family weighted by the points on which a posterior is laid out, for K components."""
+
+    family: ExponentialFamily
+    eta: Array  # (S, K, M)
+    weight: Array  # (K, M)
+    scale: float = 1.0
+
+    def __getitem__(self, which: IntArray | list[int]) -> Self:
+        return type(self)(self.family, self.eta[:, which], self.weight[which], self.scale)
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+    def _members(self) -> MemberComponents:
+        return MemberComponents(self.family, self.eta.reshape(len(self.eta), -1), self.scale)
+
+    @np.errstate(divide="ignore")
+    def _mixed(self, of: Callable[[MemberComponents], Callable[[Array], Array]], x: Array) -> Array:
+        """Log of a weighted sum of exponentials, (K, n)."""
+        k, m = self.weight.shape
+        spread = x if x.ndim == 1 else np.repeat(x, m, axis=0)
+        each = of(self._members())(spread).reshape(k, m, -1)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(logsumexp(each + np.log(self.weight)[:, :, None], axis=1))
+
+    def log_density(self, x: Array) -> Array:
+        return self._mixed(lambda members: members.log_density, x)
+
+    def log_cdf(self, x: Array) -> Array:
+        return self._mixed(lambda members: members.log_cdf, x)
+
+    def log_sf(self, x: Array) -> Array:
+        return self._mixed(lambda members: members.log_sf, x)
+
+    def log_interval(self, lower: Array, upper: Array) -> Array:
+        return self._mixed(lambda members: lambda low: members.log_interval(low, upper), lower)
+
+    def search_range(self) -> tuple[float, float]:
+        return self._members().search_range()
+
+    def rvs(self, rng: np.random.Generator) -> Array:
+        """A point of the posterior first."""
+        cumulative = np.cumsum(self.weight, axis=1)
+        which = (cumulative < rng.random((len(self), 1)) * cumulative[:, -1:]).sum(axis=1)
+        return MemberComponents(self.family, self.eta[:, np.arange(len(self)), which], self.scale).rvs(rng)
+
+    def mean(self) -> Array:
+        return self._average(self._members().mean())
+
+    def variance(self) -> Array:
+        members = self._members()
+        mean = members.mean().reshape(self.weight.shape)
+        with np.errstate(invalid="ignore"):
+            out = self._average(members.variance()) + self._average((mean - self.mean()[:, None]) ** 2)
+        return np.where(np.isfinite(out), out, np.inf)
+
+    def _average(self, values: Array) -> Array:
+        """Weighted means (K,); infinite ones of points that weigh next to nothing are left out."""
+        values = values.reshape(self.weight.shape)
+        return np.asarray((self.weight * np.where(self.weight > _NOTHING, values, 0.0)).sum(axis=1))
+
+    def limiting_hazard(self) -> Array:
+        each = self._members().limiting_hazard().reshape(self.weight.shape)
+        return np.where(self.weight > 0.0, each, np.inf).min(axis=1)
+
+    @np.errstate(all="ignore")
+    def truncated_moments(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        members, k = self._members(), len(self)
+        share = members.log_interval(lower, upper).reshape(*self.weight.shape, -1) + np.log(self.weight)[:, :, None]
+        share = np.exp(share - logsumexp(share, axis=1, keepdims=True))
+        mean, variance = (one.reshape(share.shape) for one in members.truncated_moments(lower, upper))
+        first = np.where(share > 0.0, share * mean, 0.0).sum(axis=1)
+        spread = np.where(share > 0.0, share * (variance + (mean - first[:, None]) ** 2), 0.0).sum(axis=1)
+        return first.reshape(k, -1), spread.reshape(k, -1)

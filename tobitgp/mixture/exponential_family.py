@@ -1,0 +1,519 @@
+r"""Components of any exponential family, from a few functions: :math:`f(y|\eta) = h(y) e^{\eta \cdot T(y) - A(\eta)}`.
+
+Point parameters are the natural ones, (S, K); a posterior is :math:`(\xi, \nu)`, the conjugate one. The plug-in
+parameter is :math:`E_q\,\eta`: (MIX23) to (MIX25) of the theory pages. Moments of the statistics are derivatives of A,
+by jets.
+
+References
+----------
+Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD, eqs. 3, 9 and
+37-45, and table 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from scipy.special import logit, ndtri
+
+from tobitgp.errors import NumericalError, SpecError
+from tobitgp.mixture.conjugate_posterior import Conjugate, Expectations, InnerFunction, maximise
+from tobitgp.mixture.exponential_components import MANY, MemberComponents, PosteriorComponents
+from tobitgp.mixture.family import ComponentDistribution, MixtureFamily, RowStatistics, Sums, inverse
+from tobitgp.mixture.mixture_priors import ComponentPrior
+from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Support, WorkingRows
+from tobitgp.mixture.truncated_statistics import Members, TailSums, count_tails, density_tails
+from tobitgp.numerics.jets import Jet, dense, variables
+from tobitgp.numerics.roots import slope
+from tobitgp.numerics.unimodal import Interval
+from tobitgp.typing import Array, BoolArray
+
+_PRIOR_ROWS = 0.1  # that the default prior is worth
+_KEPT = 64  # posteriors, and sums in tails, that are remembered
+_STEP = 0.02  # of what a row says, in second derivatives of a posterior
+_NARROWEST = 0.02  # sd of a statistic, in that of the rows, below which point estimates do not go
+_HALVINGS = 40
+_LARGEST_ERROR = 5.0
+_TO_BOUND = 0.3  # of the distance to a bound of a natural parameter, that a step is at most
+_TRIED = np.linspace(-3.0, 3.0, 7)  # coordinates at which a family is tried out
+_EDGE = 0.5  # of the distance to an end of the support that values keep, up to which others are moved
+_RIGHT = 1e-6  # to which probabilities have to sum to 1
+
+
+class Moments(NamedTuple):
+    """Of the statistics, at K natural parameters."""
+
+    log_partition: Array  # (K,)
+    mean: Array  # (S, K)
+    cov: Array  # (S, S, K)
+
+
+class ExponentialFamily(MixtureFamily):
+    r"""A family of components, :math:`f(y|\eta) = h(y) \exp(\eta \cdot T(y) - A(\eta))`, given as ``family=``.
+
+    Truncated and censored statistics, moments, tails, quantiles, the conjugate prior and everything else follow from
+    these functions, by quadrature or, for counts, by sums.
+
+    Parameters
+    ----------
+    name : str
+        What the family is called in summaries.
+    statistic : callable
+        T: values (n,), in the units of the response, to one array (n,), or to a tuple of two.
+    log_partition : callable
+        A, of the natural parameters: one argument or two, in functions of numpy and scipy.special for which
+        derivatives are known.
+    natural : sequence of (float, float)
+        Between what each natural parameter lies; one or two of them.
+    log_base : callable, optional
+        log h: values (n,) to (n,); 0 by default.
+    support : (float, float)
+        Between what values lie. Of a discrete family the least and the largest count.
+    discrete : bool
+        Whether values are whole numbers.
+    parameters : mapping of str to callable, optional
+        Parameters that users read, as functions of the natural ones; the natural ones by default.
+    units : mapping of str to int, optional
+        Powers of the unit of the response that these parameters have, where the family of ``c y`` is the same one for
+        every c > 0: -1 for a rate. Fits are then the same in all units.
+    prior : mapping of str to float, optional
+        Conjugate prior, :math:`\propto \exp(\eta \cdot \xi - \nu A(\eta))`: ``"xi"`` (or ``"xi1"`` and ``"xi2"``)
+        and ``"nu"``. With ``units`` it is that of the response in units near its median. The default is worth a tenth
+        of a row.
+    collapsed : tuple, optional
+        Of a family of two natural parameters, what is left of the conjugate density where one is integrated out in
+        closed form; see the families in ``tobitgp/mixture/ready_families.py``.
+
+    Raises
+    ------
+    SpecError
+        If functions and arguments do not fit together, or probabilities do not sum to 1.
+
+    References
+    ----------
+    .. [1] M. Kohjima, T. Matsubayashi and H. Toda, "Variational Bayes for mixture models with censored data",
+       ECML PKDD 2019, eqs. 3, 9 and 37-45.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tobitgp as tg
+    >>> rayleigh = tg.ExponentialFamily(
+    ...     "rayleigh",
+    ...     statistic=lambda y: y**2,
+    ...     log_partition=lambda eta: -np.log(-2.0 * eta),
+    ...     natural=[(-np.inf, 0.0)],
+    ...     log_base=np.log,
+    ...     support=(0.0, np.inf),
+    ...     parameters={"scale": lambda eta: np.sqrt(-0.5 / eta)},
+    ...     units={"scale": 1},
+    ... )
+    >>> speed = np.random.default_rng(1).rayleigh(3.0, 200)
+    >>> res = tg.fit("speed ~ mixture(1) | censor(upper=5)", {"speed": np.minimum(speed, 5.0)}, family=rayleigh)
+    >>> res.params.round(2).to_dict()
+    {'weight[1]': 1.0, 'scale[1]': 3.02}
+    """
+
+    __slots__ = (
+        *("conjugate", "discrete", "ends", "free_of", "growing", "hyperparameters", "links", "log_base", "made_by"),
+        *("log_partition", "name", "natural", "of_natural", "parameters", "positive", "powers", "prior_given"),
+        *("statistic", "support", "values"),
+    )
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        statistic: Callable[[Array], Any],
+        log_partition: Callable[..., Any],
+        natural: Sequence[tuple[float, float]],
+        log_base: Callable[[Array], Array] | None = None,
+        support: tuple[float, float] = (-np.inf, np.inf),
+        discrete: bool = False,
+        parameters: Mapping[str, Callable[..., Any]] | None = None,
+        units: Mapping[str, float] | None = None,
+        prior: Mapping[str, float] | None = None,
+        collapsed: tuple[InnerFunction, Interval] | None = None,
+    ) -> None:
+        if not 1 <= len(natural) <= 2:
+            raise SpecError(f"natural={natural!r}: a family has one natural parameter or two.")
+        self.name, self.log_partition, self.discrete = name, log_partition, discrete  # type: ignore[misc]
+        self.statistic: Callable[[Array], tuple[Array, ...]] = lambda y: _as_tuple(statistic(y))
+        self.log_base: Callable[[Array], Array] = np.zeros_like if log_base is None else log_base
+        self.natural = tuple(Interval(float(low), float(high)) for low, high in natural)
+        self.ends = float(support[0]), float(support[1])  # type: ignore[misc]
+        self.values = Interval() if discrete else Interval(*self.ends)
+        self.support: Support = "counts" if discrete else "positive" if self.ends[0] >= 0.0 else "real"  # type: ignore[misc]
+        size = len(self.natural)
+        names = [f"eta{i + 1}" if size > 1 else "eta" for i in range(size)]
+        chosen = dict(parameters or {one: _nth(i) for i, one in enumerate(names)})
+        self.parameters, self.of_natural = tuple(chosen), tuple(chosen.values())  # type: ignore[misc]
+        self.powers = np.array([float((units or {}).get(one, 0.0)) for one in chosen])
+        self.free_of: Literal["scale", "nothing"] = "scale" if units else "nothing"  # type: ignore[misc]
+        self.hyperparameters = (*(f"xi{i + 1}" if size > 1 else "xi" for i in range(size)), "nu")  # type: ignore[misc]
+        self.positive = (*(False for _ in range(size)), True)  # type: ignore[misc]
+        self.conjugate = Conjugate(self.natural, log_partition, collapsed)
+        self.made_by: tuple[str, float] = ("", 0.0)
+        self.prior_given = None if prior is None else self._given(prior)
+        self._try_out()
+        self.links, self.growing = self._links(), self._growing()
+
+    def __repr__(self) -> str:
+        return f"ExponentialFamily({self.name!r})"
+
+    def made(self, maker: str, number: float) -> ExponentialFamily:
+        """The family, with what makes it again."""
+        self.made_by = (maker, number)
+        return self
+
+    def _given(self, prior: Mapping[str, float]) -> Array:
+        if set(prior) != set(self.hyperparameters):
+            raise SpecError(f"prior={dict(prior)!r}: give {' and '.join(map(repr, self.hyperparameters))}.")
+        return np.array([prior[one] for one in self.hyperparameters], dtype=np.float64)
+
+    @np.errstate(all="ignore")
+    def _try_out(self) -> None:
+        """Raise an error where the functions do not make a family."""
+        eta = self.reference(1)
+        y = self.ends[0] + np.arange(3.0) if self.discrete else self.values.at(_TRIED)
+        y = y[y <= self.ends[1]]
+        shapes = [np.shape(one) for one in self.statistic(y)]
+        if shapes != [y.shape] * len(self.natural):
+            raise SpecError(
+                f"statistic=: {len(y)} values gave arrays of the shapes {shapes}. Return one array of their shape "
+                f"for each of the {len(self.natural)} natural parameters."
+            )
+        if np.shape(self.log_base(y)) != y.shape:
+            raise SpecError(f"log_base=: {len(y)} values gave the shape {np.shape(self.log_base(y))}. Return theirs.")
+        try:
+            found = self.sums_of(
+                Members(self.statistic, self.log_base, eta, self.moments(eta).log_partition), 1.0, many=False
+            )
+        except NumericalError:
+            found = None
+        mean = self.moments(eta).mean
+        total = np.nan if found is None else float(found.whole()[0])
+        if not abs(total - 1.0) < _RIGHT:
+            raise SpecError(
+                f"{self.name}: probabilities sum to {total:.6g} at the natural parameters {eta[:, 0].tolist()}, and "
+                "must sum to 1. Check statistic=, log_partition=, log_base= and support=."
+            )
+        if found is not None and not np.allclose(found.mean, mean, rtol=1e-4, atol=1e-4):
+            raise SpecError(
+                f"{self.name}: the statistics have the means {found.mean[:, 0].round(4).tolist()}, and the derivatives "
+                f"of log_partition are {mean[:, 0].round(4).tolist()}. Both must be equal."
+            )
+
+    # -- members ------------------------------------------------------------------------------------------------------
+
+    def moments(self, eta: Array) -> Moments:
+        """A and its derivatives at natural parameters (S, K)."""
+        with np.errstate(all="ignore"):
+            jet = self.log_partition(*variables(list(eta)))
+            mean, cov = dense(jet, eta.shape)
+        inside = np.all([one.inside(x) for one, x in zip(self.natural, eta, strict=True)], axis=0)
+        return Moments(*(np.where(inside, one, np.nan) for one in (jet.value, mean, cov)))
+
+    def members(self, eta: Array) -> Members:
+        """Members at natural parameters (S, K)."""
+        found = self.moments(eta)
+        return Members(self.statistic, self.log_base, eta, found.log_partition, found.mean)
+
+    def sums_of(self, members: Members, largest: float, *, many: bool) -> TailSums:
+        """What members have below and above ends."""
+        if self.discrete:
+            return count_tails(members, *self.ends, largest)
+        return density_tails(members, self.values, many=many)
+
+    def bucket(self, x: Array) -> float:
+        """A count above all of some values, the same for most of such sets; 0 for densities."""
+        if not self.discrete:
+            return 0.0
+        finite = x[np.isfinite(x)]
+        return 2.0 ** np.ceil(np.log2(max(float(finite.max(initial=1.0)), 1.0)))
+
+    @np.errstate(all="ignore")
+    def takes(self, y: Array) -> BoolArray:
+        """Whether values have a density or a probability."""
+        inside = (y >= self.ends[0]) & (y <= self.ends[1]) & np.isfinite(y)
+        safe = np.where(inside, y, self.values.at(np.zeros(1))[0] if not self.discrete else self.ends[0])
+        known = np.all([np.isfinite(one) for one in (*self.statistic(safe), self.log_base(safe))], axis=0)
+        return np.asarray(inside & known & ((y == np.floor(y)) | (not self.discrete)))
+
+    def drawn_in(self, y: Array) -> Array:
+        if self.discrete:
+            return np.clip(y, *self.ends)
+        good = self.takes(y) & self.values.inside(y)
+        if not good.any():
+            return self.values.at(np.zeros_like(y))
+        away = _EDGE * (y[good] - self.ends[0]).min() if np.isfinite(self.ends[0]) else 0.0
+        room = _EDGE * (self.ends[1] - y[good]).min() if np.isfinite(self.ends[1]) else 0.0
+        return np.clip(y, self.ends[0] + away, self.ends[1] - room)
+
+    # -- rows ---------------------------------------------------------------------------------------------------------
+
+    def terms(self, rows: MixtureRows, theta: Array) -> RowStatistics:
+        """Log densities of exact rows lack the log base, which is the same for all components."""
+        if rows.kind == "exact":
+            T = self.statistic(rows.lower)
+            log_p = theta[0][:, None] * T[0] - np.asarray(self.log_partition(*theta))[:, None]
+            for eta, one in zip(theta[1:], T[1:], strict=True):
+                log_p = log_p + eta[:, None] * one
+            return RowStatistics(log_p, T)
+        ends = rows.upper if rows.kind == "left" else rows.lower
+        largest = self.bucket(np.concatenate([ends, rows.upper]) if self.discrete else ends)
+        sums = _sums(self, theta.tobytes(), theta.shape[1], largest, len(rows) > MANY)
+        if rows.kind == "interval":
+            found = sums.between(rows.lower, rows.upper)
+        else:
+            found = sums.one_sided(ends)[rows.kind == "right"]
+        return RowStatistics(np.array(found.log_p), tuple(found.mean))
+
+    def lost(self, y: Array) -> Array:
+        return np.asarray(self.log_base(y))
+
+    def reference(self, k: int) -> Array:
+        return np.tile(np.array([[float(one.at(np.zeros(1))[0])] for one in self.natural]), (1, k))
+
+    def location(self, theta: Array) -> Array:
+        """Means of a statistic that grows with the response, or of the response."""
+        if self.growing is not None:
+            return self.moments(theta).mean[self.growing]
+        return MemberComponents(self, theta).mean()
+
+    def evenly(self, values: Array) -> Array:
+        if self.support == "counts":
+            return np.sqrt(np.maximum(values - self.ends[0], 0.0))
+        return self.values.coordinate(np.clip(values, *self._within())) if self.support == "positive" else values
+
+    def _within(self) -> tuple[float, float]:
+        return self.ends[0] + 1e-9, np.inf if np.isinf(self.ends[1]) else self.ends[1] - 1e-9
+
+    def sizes(self, theta: Array) -> Array:
+        cov = np.moveaxis(self.moments(theta).cov, 2, 0)
+        with np.errstate(all="ignore"):
+            return np.sqrt(np.maximum(np.diagonal(np.linalg.pinv(np.nan_to_num(cov)), axis1=1, axis2=2).T, 1e-300))
+
+    def steps(self, theta: Array) -> Array:
+        free = [np.minimum(x - one.low, one.high - x) for one, x in zip(self.natural, theta, strict=True)]
+        return np.minimum(self.sizes(theta), _TO_BOUND * np.stack(free))
+
+    # -- posteriors ---------------------------------------------------------------------------------------------------
+
+    def default_prior(self, typical: float) -> ComponentPrior:
+        """The prior that the family was given, or a tenth of a row at the middle of the natural parameters."""
+        if self.prior_given is not None:
+            return ComponentPrior(self.prior_given)
+        middle = self.moments(self.reference(1)).mean[:, 0]
+        return ComponentPrior(_PRIOR_ROWS * np.append(middle, 1.0))
+
+    def scaled_by(self, q: Array, prior: ComponentPrior) -> Array:
+        return np.zeros((0, q.shape[1]))
+
+    def expectations(self, q: Array) -> Expectations:
+        """Of posteriors (P, K)."""
+        return _expectations(self.conjugate, np.ascontiguousarray(q).tobytes(), q.shape[1])
+
+    def plug_in(self, q: Array) -> tuple[Array, Array]:
+        found = self.expectations(q)
+        with np.errstate(all="ignore"):
+            return found.eta, np.asarray(self.log_partition(*found.eta)) - found.log_partition
+
+    def posterior(self, prior: Array, theta: Array, sums: Sums, *, cautious: bool = False) -> Array:
+        """Eqs. 37-39."""
+        return prior[:, None] + np.concatenate([sums.statistics, sums.counts[None]])
+
+    def divergence(self, q: Array, prior: Array) -> Array:
+        found, before = self.expectations(q), self.expectations(prior[:, None])
+        xi, nu = q[:-1] - prior[:-1, None], q[-1] - prior[-1]
+        return np.asarray(
+            (xi * found.eta).sum(axis=0) - nu * found.log_partition - found.log_integral + before.log_integral
+        )
+
+    def between(self, old: Array, new: Array, step: float) -> Array | None:
+        """Posteriors have natural parameters."""
+        q: Array = (1.0 - step) * old + step * new
+        return q if np.isfinite(self.expectations(q).log_integral).all() else None
+
+    def gradient(self, q: Array, prior: Array, sums: Sums) -> Array:
+        return np.asarray(np.einsum("pqk,qk->pk", self.information(q), self.posterior(prior, q, sums) - q))
+
+    def information(self, q: Array) -> Array:
+        """Derivatives of the expectations of eta and -A, by differences."""
+        found = self.moments(self.expectations(q).eta)
+        size = np.sqrt(np.maximum(np.diagonal(found.cov).T, 1e-300))
+        steps = _STEP * np.concatenate([size, np.ones((1, q.shape[1]))]) * np.minimum(1.0, q[-1])
+        columns = []
+        for p, step in enumerate(steps):
+            way = np.zeros_like(q)
+            way[p] = step
+
+            def at(s: float, way: Array = way) -> Array:
+                moved = self.expectations(q + s * way)
+                return np.concatenate([moved.eta, -moved.log_partition[None]])
+
+            columns.append(slope(at, 1.0) / step)
+        out = np.stack(columns, axis=1)
+        return np.asarray(0.5 * (out + out.swapaxes(0, 1)))
+
+    def prior_to_working(self, prior: Array, units: MixtureUnits) -> Array:
+        """Statistics of a value in other units are those of the value, times factors, and shifted."""
+        factor, shift = self._statistics_in(units)
+        return np.append((prior[:-1] - shift * prior[-1]) / factor, prior[-1])
+
+    def prior_to_user(self, values: Array, units: MixtureUnits) -> Array:
+        factor, shift = (each.reshape(-1, *(1,) * (values.ndim - 1)) for each in self._statistics_in(units))
+        return np.concatenate([factor * values[:-1] + shift * values[-1:], values[-1:]])
+
+    def _statistics_in(self, units: MixtureUnits) -> tuple[Array, Array]:
+        """Factors and shifts (S,) that lead from the statistics of modelled values to those of the response."""
+        if units.scale == 1.0:
+            return np.ones(len(self.natural)), np.zeros(len(self.natural))
+        y = self.values.at(np.array([-0.5, 0.5]))
+        inner, outer = np.stack(self.statistic(y)), np.stack(self.statistic(y * units.scale))
+        factor = np.diff(outer, axis=1)[:, 0] / np.diff(inner, axis=1)[:, 0]
+        return factor, outer[:, 0] - factor * inner[:, 0]
+
+    # -- what users read ----------------------------------------------------------------------------------------------
+
+    def _read(self, eta: Array, units: MixtureUnits) -> tuple[Array, Array]:
+        """Parameters (R, K) and their derivatives (R, S, K)."""
+        with np.errstate(all="ignore"):
+            jets = [_as_jet(of(*variables(list(eta))), eta.shape[1]) for of in self.of_natural]
+            factor = units.scale ** self.powers[:, None]
+            values = np.stack([jet.value for jet in jets]) * factor
+            slopes = np.stack([dense(jet, eta.shape)[0] for jet in jets]) * factor[:, None]
+        return values, slopes
+
+    def estimates(self, q: Array, units: MixtureUnits) -> tuple[Array, Array]:
+        """At the plug-in parameters."""
+        values, slopes = self._read(self.expectations(q).eta, units)
+        return values, np.einsum("rsk,spk->rpk", slopes, self.information(q)[:-1])
+
+    def point_estimates(self, theta: Array, units: MixtureUnits) -> tuple[Array, Array]:
+        return self._read(theta, units)
+
+    def _links(self) -> tuple[str, ...]:
+        """Scales on which parameters have no bound: log of positive ones, logit of those between 0 and 1."""
+        grid = np.stack([one.ravel() for one in np.meshgrid(*[_TRIED] * len(self.natural))])
+        eta = np.stack([one.at(u) for one, u in zip(self.natural, grid, strict=True)])
+        links = []
+        for value in self._read(eta, MixtureUnits())[0]:
+            positive, below = bool((value > 0.0).all()), bool((value < 1.0).all())
+            links.append("logit" if positive and below else "log" if positive else "identity")
+        return tuple(links)
+
+    def _growing(self) -> int | None:
+        """Which statistic grows with the response, where one does."""
+        y = self.ends[0] + np.arange(2.0) if self.discrete else self.values.at(_TRIED)
+        rises = [bool((np.diff(one) > 0.0).all()) for one in self.statistic(y)]
+        return rises.index(True) if any(rises) else None
+
+    @np.errstate(all="ignore")
+    def interval(self, values: Array, error: Array, level: float) -> tuple[Array, Array]:
+        """Normal on the scale on which a parameter has no bound, NaN where the error there is above 5."""
+        z, low, high = ndtri(0.5 + 0.5 * level), np.empty_like(values), np.empty_like(values)
+        for i, (value, one, link) in enumerate(zip(values, error, self.links, strict=True)):
+            if link == "identity":
+                low[i], high[i] = value - z * one, value + z * one
+                continue
+            of_link = one / value if link == "log" else one / (value * (1.0 - value))
+            away = z * np.where(of_link > _LARGEST_ERROR, np.nan, of_link)
+            if link == "log":
+                low[i], high[i] = value * np.exp(-away), value * np.exp(away)
+            else:
+                low[i], high[i] = (1.0 / (1.0 + np.exp(-logit(value) - way)) for way in (-away, away))
+        return low, high
+
+    def predictive(self, q: Array, units: MixtureUnits) -> ComponentDistribution:
+        """Members at points of the posterior, section 5.3."""
+        return PosteriorComponents(self, *self.conjugate.discrete(q), units.scale)
+
+    def distribution(self, theta: Array, units: MixtureUnits) -> ComponentDistribution:
+        return MemberComponents(self, theta, units.scale)
+
+    def unbounded_slopes(self, values: Array, slopes: Array) -> Array:
+        """Of coordinates of the natural parameters."""
+        return inverse(slopes)
+
+    # -- maximum likelihood -------------------------------------------------------------------------------------------
+
+    def maximum(self, theta: Array, sums: Sums, floor: Floor, *, cautious: bool = False) -> Array:
+        """Where the means of the statistics are those of the rows, or on the way there where a bound is met."""
+        held = sums.counts > 0.0
+        mean = np.where(held, sums.statistics / np.where(held, sums.counts, 1.0), self.moments(theta).mean)
+        start = np.stack([one.coordinate(x) for one, x in zip(self.natural, theta, strict=True)])
+        u = maximise(self.conjugate, mean, np.ones(theta.shape[1]), start, slopes=False)[0]
+        new = np.stack([one.at(x) for one, x in zip(self.natural, u, strict=True)])
+        new = np.where(held & np.isfinite(new).all(axis=0), new, theta)
+        if self._allowed(new, floor).all():
+            return new
+        low, high = np.zeros(theta.shape[1]), np.ones(theta.shape[1])
+        for _ in range(_HALVINGS):
+            middle = np.where(self._allowed(theta + high * (new - theta), floor), high, 0.5 * (low + high))
+            good = self._allowed(theta + middle * (new - theta), floor)
+            low, high = np.where(good, middle, low), np.where(good, high, middle)
+        return np.asarray(theta + low * (new - theta))
+
+    def score(self, theta: Array, sums: Sums) -> Array:
+        return np.asarray(sums.statistics - sums.counts * self.moments(theta).mean)
+
+    def floor(self, working: WorkingRows) -> Floor:
+        """A part of the standard deviations of the statistics among the ends of the rows."""
+        lower, upper, weight = working.joined()
+        y = np.concatenate([lower, upper])
+        w = np.concatenate([weight, weight])
+        good = self.takes(y)
+        if not good.any():
+            return np.zeros((len(self.natural), 1))
+        T = np.stack(self.statistic(y[good]))
+        mean = np.average(T, axis=1, weights=w[good])[:, None]
+        sd = np.sqrt(np.average((T - mean) ** 2, axis=1, weights=w[good]))
+        return np.asarray(_NARROWEST * sd[:, None])
+
+    def _width(self, theta: Array, floor: Floor) -> Array:
+        """Largest standard deviation of a statistic in its floor, (K,)."""
+        sd = np.sqrt(np.diagonal(self.moments(theta).cov).T)
+        with np.errstate(all="ignore"):
+            return np.asarray((sd / np.asarray(floor)).max(axis=0))
+
+    def _allowed(self, theta: Array, floor: Floor) -> BoolArray:
+        return np.asarray(self._width(theta, floor) >= 1.0)
+
+    def bounds(self, theta: Array, floor: Floor) -> tuple[Array, Array]:
+        low, high = (np.array([[getattr(one, end)] for one in self.natural]) for end in ("low", "high"))
+        return low, high
+
+    def possible(self, theta: Array, floor: Floor) -> bool:
+        return bool(self._allowed(theta, floor).all())
+
+    def held(self, theta: Array, floor: Floor) -> BoolArray:
+        return np.broadcast_to(self.narrow(theta, floor), theta.shape)
+
+    def narrow(self, theta: Array, floor: Floor) -> BoolArray:
+        return np.asarray(self._width(theta, floor) < 1.0 + 1e-6)
+
+
+@lru_cache(maxsize=_KEPT)
+def _expectations(conjugate: Conjugate, q: bytes, k: int) -> Expectations:
+    return conjugate.expectations(np.frombuffer(q).reshape(-1, k))
+
+
+@lru_cache(maxsize=_KEPT)
+def _sums(family: ExponentialFamily, theta: bytes, k: int, largest: float, many: bool) -> TailSums:
+    return family.sums_of(family.members(np.frombuffer(theta).reshape(-1, k)), largest, many=many)
+
+
+def _nth(i: int) -> Callable[..., Any]:
+    return lambda *eta: eta[i]
+
+
+def _as_tuple(values: Any) -> tuple[Array, ...]:
+    return tuple(values) if isinstance(values, (tuple, list)) else (values,)
+
+
+def _as_jet(value: Any, k: int) -> Jet:
+    return value if isinstance(value, Jet) else Jet(np.broadcast_to(np.asarray(value, dtype=np.float64), (k,)), {}, {})

@@ -1,0 +1,242 @@
+"""Exponential families that are ready for mixtures: of times, counts and shares.
+
+References
+----------
+Miller (1980), Bayesian analysis of the two-parameter gamma distribution, *Technometrics* 22, 65-69, whose conjugate
+prior is that of ``"gamma"``. Banerjee and Bhattacharyya (1979), Bayesian results for the inverse Gaussian distribution,
+*Technometrics* 21, 247-251.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.special import digamma, gammaln, log_expit
+
+from tobitgp.errors import SpecError
+from tobitgp.mixture.conjugate_posterior import Inner
+from tobitgp.mixture.exponential_family import ExponentialFamily
+from tobitgp.numerics.unimodal import Interval
+from tobitgp.typing import Array
+
+_ABOVE_0, _BELOW_0, _ANY = (0.0, np.inf), (-np.inf, 0.0), (-np.inf, np.inf)
+_LOG_2PI = float(np.log(2.0 * np.pi))
+_WEAK = 0.1  # rows that a prior is worth
+
+
+def _gamma_given_shape(u: Array, xi: Array, nu: Array) -> Inner:
+    """The rate is gamma given the shape."""
+    shape, (first, second), n = np.exp(u), xi[:, :, None], nu[:, None]
+    a = n * shape + 1.0
+    log_rate = digamma(a) - np.log(second)
+    log_w = first * shape - n * gammaln(shape) + gammaln(a) - a * np.log(second) + u
+    return Inner(log_w, (shape, -a / second), gammaln(shape) - shape * log_rate)
+
+
+GAMMA = ExponentialFamily(
+    "gamma",
+    statistic=lambda y: (np.log(y), y),
+    log_partition=lambda a, b: gammaln(a) - a * np.log(-b),
+    natural=[_ABOVE_0, _BELOW_0],
+    log_base=lambda y: -np.log(y),
+    support=_ABOVE_0,
+    parameters={"shape": lambda a, b: a, "rate": lambda a, b: -b},
+    units={"rate": -1},
+    collapsed=(_gamma_given_shape, Interval(*_ABOVE_0)),
+)
+
+
+def _shape_given_mean(u: Array, xi: Array, nu: Array) -> Inner:
+    """The shape is gamma given the inverse of the mean."""
+    inverse, (first, second), n = np.exp(u), xi[:, :, None], nu[:, None]
+    a = 0.5 * n + 2.0
+    half = 0.5 * (first * inverse**2 - 2.0 * n * inverse + second)
+    shape, log_shape = a / half, digamma(a) - np.log(half)
+    log_w = 2.0 * u - np.log(2.0) + gammaln(a) - a * np.log(half)
+    return Inner(log_w, (-0.5 * inverse**2 * shape, -0.5 * shape), -inverse * shape - 0.5 * log_shape)
+
+
+INVERSE_GAUSSIAN = ExponentialFamily(
+    "inverse_gaussian",
+    statistic=lambda y: (y, 1.0 / y),
+    log_partition=lambda a, b: -2.0 * np.sqrt(a * b) - 0.5 * np.log(-2.0 * b),
+    natural=[_BELOW_0, _BELOW_0],
+    log_base=lambda y: -0.5 * _LOG_2PI - 1.5 * np.log(y),
+    support=_ABOVE_0,
+    parameters={"mean": lambda a, b: np.sqrt(b / a), "shape": lambda a, b: -2.0 * b},
+    units={"mean": 1, "shape": 1},
+    collapsed=(_shape_given_mean, Interval(*_ABOVE_0)),
+)
+
+
+def _probability(eta: Any) -> Any:
+    return np.exp(log_expit(eta))
+
+
+def _successes(name: str, trials: int) -> ExponentialFamily:
+    """Binomial counts; the default prior of the probability is uniform."""
+    return ExponentialFamily(
+        name,
+        statistic=lambda y: y,
+        log_partition=lambda eta: -float(trials) * log_expit(-eta),
+        natural=[_ANY],
+        log_base=lambda y: gammaln(trials + 1.0) - gammaln(y + 1.0) - gammaln(trials - y + 1.0),
+        support=(0, trials),
+        discrete=True,
+        parameters={"probability": _probability},
+        prior={"xi": 1.0, "nu": 2.0 / trials},
+    )
+
+
+def _failures(name: str, size: float) -> ExponentialFamily:
+    """Negative binomial counts; the default prior of the probability of one more is nearly uniform."""
+    reported = (
+        {"probability": lambda eta: -np.expm1(eta)}
+        if name == "geometric"
+        else {"mean": lambda eta: size / np.expm1(-eta)}
+    )
+    return ExponentialFamily(
+        name,
+        statistic=lambda y: y,
+        log_partition=lambda eta: -float(size) * np.log(-np.expm1(eta)),
+        natural=[_BELOW_0],
+        log_base=lambda y: gammaln(y + size) - gammaln(size) - gammaln(y + 1.0),
+        support=_ABOVE_0,
+        discrete=True,
+        parameters=reported,
+        prior={"xi": 1.0, "nu": _WEAK / size},
+    )
+
+
+BERNOULLI, GEOMETRIC = _successes("bernoulli", 1), _failures("geometric", 1.0)
+
+
+def Binomial(trials: int) -> ExponentialFamily:
+    """Binomial components, counts of successes among as many trials in every row, given as ``family=tg.Binomial(10)``.
+
+    Parameters
+    ----------
+    trials : int
+        Number of trials of a row.
+
+    Returns
+    -------
+    ExponentialFamily
+        Its parameter is ``probability``; the default prior of it is uniform.
+
+    Raises
+    ------
+    SpecError
+        If ``trials`` is not a whole number of at least 1.
+
+    References
+    ----------
+    Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD, eq. 3.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> data = {"heads": [1, 2, 9, 8, 1, 10, 2, 9]}
+    >>> tg.fit("heads ~ mixture(2)", data, family=tg.Binomial(10)).params.round(2).to_dict()
+    {'weight[1]': 0.5, 'weight[2]': 0.5, 'probability[1]': 0.16, 'probability[2]': 0.89}
+    """
+    if isinstance(trials, bool) or not isinstance(trials, (int, np.integer)) or trials < 1:
+        raise SpecError(f"Binomial(trials={trials!r}): trials must be a whole number of at least 1.")
+    return _successes(f"binomial({trials})", int(trials)).made("binomial", int(trials))
+
+
+def NegativeBinomial(size: float) -> ExponentialFamily:
+    """Negative binomial components of a known size, given as ``family=tg.NegativeBinomial(2)``.
+
+    Counts vary more than Poisson's: with mean m they have the variance ``m + m^2 / size``.
+
+    Parameters
+    ----------
+    size : float
+        Size, a positive number; 1 is ``family="geometric"``.
+
+    Returns
+    -------
+    ExponentialFamily
+        Its parameter is the ``mean``.
+
+    Raises
+    ------
+    SpecError
+        If ``size`` is not a positive number.
+
+    References
+    ----------
+    Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD, eq. 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tobitgp as tg
+    >>> visits = np.random.default_rng(1).negative_binomial(2, 0.2, 300)
+    >>> data = {"visits": np.minimum(visits, 15)}
+    >>> res = tg.fit("visits ~ mixture(1) | censor(upper=15)", data, family=tg.NegativeBinomial(2))
+    >>> res.params.round(2).to_dict()
+    {'weight[1]': 1.0, 'mean[1]': 8.02}
+    """
+    number = _positive("NegativeBinomial(size", size)
+    return _failures(f"negative_binomial({number:g})", number).made("negative_binomial", number)
+
+
+def Pareto(scale: float) -> ExponentialFamily:
+    """Pareto components above a known least value, given as ``family=tg.Pareto(1.0)``.
+
+    Parameters
+    ----------
+    scale : float
+        Least value, positive, in the units of the response.
+
+    Returns
+    -------
+    ExponentialFamily
+        Its parameter is the ``shape``: the probability of more than y is ``(scale / y)^shape``.
+
+    Raises
+    ------
+    SpecError
+        If ``scale`` is not a positive number.
+
+    References
+    ----------
+    Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD, eq. 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tobitgp as tg
+    >>> loss = 1.0 + np.random.default_rng(1).pareto(2.0, 300)
+    >>> data = {"loss": np.minimum(loss, 3.0)}
+    >>> tg.fit("loss ~ mixture(1) | censor(upper=3)", data, family=tg.Pareto(1.0)).params.round(2).to_dict()
+    {'weight[1]': 1.0, 'shape[1]': 2.0}
+    """
+    least = _positive("Pareto(scale", scale)
+    return ExponentialFamily(
+        f"pareto({least:g})",
+        statistic=lambda y: np.log(y / least),
+        log_partition=lambda eta: -np.log(-eta),
+        natural=[_BELOW_0],
+        log_base=lambda y: -np.log(y),
+        support=(least, np.inf),
+        parameters={"shape": lambda eta: -eta},
+    ).made("pareto", least)
+
+
+def _positive(what: str, value: Any) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not 0.0 < float(value) < np.inf:
+        raise SpecError(f"{what}={value!r}): a positive number is needed.")
+    return float(value)
+
+
+WITH_NUMBER: dict[str, Callable[[Any], ExponentialFamily]] = {
+    "binomial": Binomial,
+    "negative_binomial": NegativeBinomial,
+    "pareto": Pareto,
+}
