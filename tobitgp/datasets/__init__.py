@@ -10,6 +10,7 @@ from tobitgp.datasets.simulate import (
     simulate_cure,
     simulate_groot_lucas,
     simulate_karlova,
+    simulate_latent,
 )
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "simulate_cure",
     "simulate_groot_lucas",
     "simulate_karlova",
+    "simulate_latent",
 ]

@@ -22,6 +22,7 @@ from tobitgp.data.training_summary import ColumnFacts, Facts, constant_column
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline
 from tobitgp.errors import SpecError, TobitGPError
 from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
+from tobitgp.formula.latent import LatentFormula, read_latent
 from tobitgp.formula.mvbind import Wide, read_wide
 from tobitgp.formula.spec import GPTerm, LinearPart, ModelSpec
 from tobitgp.inference import EP, VI, Laplace
@@ -35,6 +36,9 @@ from tobitgp.inference.structured import Field
 from tobitgp.kinds.mixture import MixtureParts, Tried
 from tobitgp.kinds.power_process import PowerProcessParts
 from tobitgp.kinds.process import ProcessParts
+from tobitgp.latent.collapsed_bound import ProcessPosterior, ResponseScales
+from tobitgp.latent.latent_rows import LatentProcesses
+from tobitgp.latent.psi_statistics import InducingInputs
 from tobitgp.likelihoods import FAMILIES, Family
 from tobitgp.likelihoods.families import BOXCOX, WITH_SHAPE, with_known_shape
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, DirichletProcess, MixtureFit
@@ -58,6 +62,8 @@ from tobitgp.results.competing.competing_results import CompetingRisksResults
 from tobitgp.results.hazards.cells import PH
 from tobitgp.results.hazards.hazard_parts import HazardParts
 from tobitgp.results.hazards.hazard_results import HazardResults
+from tobitgp.results.latent.latent_parts import LatentParts
+from tobitgp.results.latent.latent_results import LatentResults
 from tobitgp.results.likelihood.kinds import RESULTS as LIKELIHOOD
 from tobitgp.results.mixture.mixture_results import MixtureResults
 from tobitgp.results.multivariate.multivariate_parts import MultivariateParts
@@ -98,10 +104,12 @@ CLASSES: dict[str, type] = {
         GPModel,
         GompertzBaseline,
         Grouping,
+        InducingInputs,
         Inputs,
         KernelFactor,
         KernelFeatures,
         Laplace,
+        LatentProcesses,
         Layout,
         LevelColumns,
         LevelCurvesAt,
@@ -116,6 +124,8 @@ CLASSES: dict[str, type] = {
         Points,
         Prior,
         Problem,
+        ProcessPosterior,
+        ResponseScales,
         SVBCM,
         Sites,
         Stack,
@@ -142,9 +152,10 @@ REGISTRIES: dict[str, tuple[type | tuple[type, ...], Mapping[str, Any]]] = {
 # Written by the text that a user wrote, which is read again.
 READ: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
     "$hazards": (HazardFormula, attrgetter("formula"), read_hazards),
+    "$latent": (LatentFormula, attrgetter("formula"), read_latent),
     "$wide": (Wide, lambda wide: (wide.formula, wide.sigma, wide.rescor), lambda x: read_wide(*x[:2], rescor=x[2])),
 }
-_TEXTS = {"$hazards": str, "$wide": tuple[str, str | None, bool]}
+_TEXTS = {"$hazards": str, "$latent": str, "$wide": tuple[str, str | None, bool]}
 
 # What answers questions about what a fit was made of and found: **a kind of fit is a line here**.
 RESULTS: dict[type, Callable[[Any], Any]] = {
@@ -152,6 +163,7 @@ RESULTS: dict[type, Callable[[Any], Any]] = {
     PowerProcessParts: BoxCoxGPResults,
     CompetingParts: CompetingRisksResults,
     HazardParts: HazardResults,
+    LatentParts: LatentResults,
     MixtureParts: MixtureResults,
     MultivariateParts: MultivariateResults,
     ProcessParts: GPResults.from_parts,
@@ -189,7 +201,7 @@ def tried(results: Any) -> Any:
     state, facts = getattr(results.parts, "state", None), getattr(results.parts, "facts", None)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what they warn of is for those who ask
-        repr(results), results.summary_frame(), results.cov_params(), results.fit_history
+        repr(results), results.summary_frame(), results.fit_history, getattr(results, "cov_params", dict)()
         if state is None or facts is None or not (facts.columns or not state.levels):
             return results
         filled = {name: constant_column(state, x, name, x.example, 1) for name, x in facts.columns.items()}

@@ -12,13 +12,14 @@ import numpy as np
 from tobitgp.errors import DataError, SpecError
 from tobitgp.files import ordinary
 from tobitgp.results.competing.competing_results import CompetingRisksResults
+from tobitgp.results.latent.latent_results import LatentResults
 from tobitgp.results.multivariate.multivariate_results import MultivariateResults
 from tobitgp.results.results import Results
 from tobitgp.storage.archive import MalformedError, read_arrays, read_document, write_archive
 from tobitgp.storage.classes import fit_codec, results_of
 from tobitgp.storage.codec import Functions, Surroundings, check_used
 
-Loaded = Results | MultivariateResults | CompetingRisksResults
+Loaded = Results | MultivariateResults | CompetingRisksResults | LatentResults
 FORMAT, VERSION = "tobitgp fit", 3
 MAX_CAUSE = 400
 _NAMES = {"format", "version", "written_by", "fit"}
