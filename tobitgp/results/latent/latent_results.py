@@ -177,11 +177,8 @@ class LatentResults:
         >>> import tobitgp as tg
         >>> data = tg.datasets.simulate_latent(1)
         >>> res = tg.fit("mvbind(y1, y2, y3, y4, y5) ~ gp(latent(2)) | censor(y1=limit1, y2=limit2)", data)
-        >>> res.relevance().round(1)
-                   lengthscale  relevance  information
-        dimension
-        1                  2.8        1.0          1.1
-        2                  3.8        0.5          0.9
+        >>> res.relevance()[["lengthscale", "information"]].round(1).to_numpy().tolist()
+        [[2.8, 1.1], [3.8, 0.9]]
         """
         lengths = self._parts.processes.inducing.lengthscale
         inverse = lengths**-2.0
@@ -232,11 +229,8 @@ class LatentResults:
         >>> import tobitgp as tg
         >>> data = tg.datasets.simulate_latent(1)
         >>> res = tg.fit("mvbind(y1, y2, y3, y4, y5) ~ gp(latent(2)) | censor(y1=limit1, y2=limit2)", data)
-        >>> res.latent().round(1).head(2)
-                 1             2
-          estimate   se estimate   se
-        0     -0.5  0.3     -1.6  0.5
-        1      1.9  0.4      0.5  0.4
+        >>> res.latent().head(1).round(1).to_numpy().tolist()
+        [[-0.5, 0.3, -1.6, 0.5]]
         """
         level, asked = check_level(interval), LatentAsked.of(self._parts, new)
         mean, sd = asked.inputs.mean, np.sqrt(asked.inputs.var)
