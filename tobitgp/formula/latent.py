@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tobitgp.errors import FormulaError
 from tobitgp.formula.formula_terms import split_parts
-from tobitgp.formula.mvbind import Wide, is_wide, read_wide
+from tobitgp.formula.mvbind import Wide, read_wide
 from tobitgp.formula.parse import one_line, split_sides
 from tobitgp.formula.syntax import Syntax, called, read_side
 
@@ -27,13 +27,15 @@ class LatentFormula:
 
     def __str__(self) -> str:
         each = [f"  response   {text.replace(' ~ 1', '')}" for text in self.wide.formulas]
-        process = f"gp(latent({self.dimensions})): a process of each response over {self.dimensions} latent coordinates"
+        plural = "s" if self.dimensions > 1 else ""
+        over = f"{self.dimensions} latent coordinate{plural}"
+        process = f"gp(latent({self.dimensions})): a process of each response over {over}"
         return "\n".join([self.formula, *each, f"  process    {process}, one length-scale for each"])
 
 
 def is_latent(formula: object) -> bool:
     """Whether a formula has latent coordinates."""
-    return is_wide(formula) and _LATENT.search(str(formula)) is not None
+    return isinstance(formula, str) and _LATENT.search(formula) is not None
 
 
 def read_latent(formula: str) -> LatentFormula:
@@ -43,7 +45,7 @@ def read_latent(formula: str) -> LatentFormula:
     right = read_side(formula, after)
     node, _ = split_parts(right)
     if called(node) != "gp" or not isinstance(node, ast.Call):
-        right.fail(node, f"gp(latent(...)) is the only term right of '~', beside intercepts; {_WRITTEN}")
+        right.fail(node, f"gp(latent(...)) is the only term right of '~'. Responses have intercepts anyway; {_WRITTEN}")
     dimensions = _read_dimensions(right, node)
     _, end = right.span(node)
     return LatentFormula(formula, dimensions, read_wide(f"{formula[: middle + 1]} 1{formula[end:]}"))

@@ -111,6 +111,8 @@ class Latent(Kind):
         for j, label in enumerate(spec.wide.labels):
             if not ends.seen[:, j].any():
                 raise DataError(f"{label}: nothing but limits is known of it. Leave it out.")
+            if not np.ptp(filled(ends)[:, j]):
+                raise DataError(f"{label}: all its values are the same. Leave it out.")
         return LatentRows(call, spec, family, data.index, ends, pd.DataFrame(index=data.index))
 
     def fit(self, rows: LatentRows, asked: FitOptions) -> LatentResults:
@@ -191,7 +193,7 @@ def _units(ends: ResponseEnds) -> tuple[Array, Array]:
     """Means and standard deviations (D,) of values and limits."""
     known = np.where(ends.known, filled(ends), np.nan)
     centre, scale = np.nanmean(known, axis=0), np.nanstd(known, axis=0)
-    return centre, np.where(scale > 0.0, scale, 1.0)
+    return centre, scale
 
 
 def _reporter(on_step: Callable[[Step], None] | None, n: int) -> Callable[[int, float], None] | None:

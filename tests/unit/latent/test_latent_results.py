@@ -176,6 +176,8 @@ def test_questions_without_meaning_say_why(res, name):
         ("mvbind(y1, y2) ~ gp(latent(0))", FormulaError, "from 1 to 20"),
         ("mvbind(y1, y2) ~ gp(latent(2)) | censor(0)", FormulaError, "one lower limit for each"),
         ("mvbind(y1, y9) ~ gp(latent(2))", FormulaError, "y9"),
+        ("y1 ~ gp(latent(2))", FormulaError, "mvbind"),
+        ("mvbind(y1, limit1) ~ gp(latent(1))", DataError, "limit1: all its values are the same"),
     ],
 )
 def test_formulas_that_cannot_be_fitted(data, formula, error, words):
