@@ -21,6 +21,7 @@ _NAMES = {
     "results.competing.competing_results": "CompetingRisksResults",
     "results.hazards.cells": "PH",
     "results.hazards.hazard_results": "HazardResults",
+    "results.latent.latent_results": "LatentResults",
     "results.likelihood.boxcox_results": "BoxCoxResults",
     "results.likelihood.cure_results": "CureResults",
     "results.likelihood.distributional_results": "DistributionalResults",

@@ -32,6 +32,7 @@ from tobitgp.results.compare import compare as compare
 from tobitgp.results.competing.competing_results import CompetingRisksResults as CompetingRisksResults
 from tobitgp.results.hazards.cells import PH as PH
 from tobitgp.results.hazards.hazard_results import HazardResults as HazardResults
+from tobitgp.results.latent.latent_results import LatentResults as LatentResults
 from tobitgp.results.likelihood.boxcox_results import BoxCoxResults as BoxCoxResults
 from tobitgp.results.likelihood.cure_results import CureResults as CureResults
 from tobitgp.results.likelihood.distributional_results import DistributionalResults as DistributionalResults

@@ -16,6 +16,7 @@ from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
 from tobitgp.results.competing.competing_results import CompetingRisksResults
 from tobitgp.results.hazards.cells import PH
 from tobitgp.results.hazards.hazard_results import HazardResults
+from tobitgp.results.latent.latent_results import LatentResults
 from tobitgp.results.likelihood.boxcox_results import BoxCoxResults
 from tobitgp.results.likelihood.cure_results import CureResults
 from tobitgp.results.likelihood.parametric_results import ParametricHazardResults
@@ -61,6 +62,7 @@ def fit(
     | BoxCoxResults
     | BoxCoxGPResults
     | MixtureResults
+    | LatentResults
     | MultivariateResults
     | HazardResults
     | ParametricHazardResults
@@ -185,9 +187,9 @@ def fit(
     -------
     GPResults, RegressionResults or results of another kind
         The second by maximum likelihood; CureResults with ``cure=``, MixtureResults of a ``mixture()``,
-        MultivariateResults of ``mvbind(...)``, HazardResults of ``family="ph"``, ParametricHazardResults of
-        ``tg.PH("spline")`` and its kin, BoxCoxResults and BoxCoxGPResults of ``family="boxcox"``,
-        CompetingRisksResults of several causes.
+        MultivariateResults of ``mvbind(...)``, LatentResults of ``mvbind(...) ~ gp(latent(2))``, HazardResults of
+        ``family="ph"``, ParametricHazardResults of ``tg.PH("spline")`` and its kin, BoxCoxResults and BoxCoxGPResults
+        of ``family="boxcox"``, CompetingRisksResults of several causes.
 
     Raises
     ------

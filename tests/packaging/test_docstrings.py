@@ -33,7 +33,7 @@ WITHOUT_SOURCE = {
     r"residual_tests\.(Check|Finding)|views\.ModelView|Selection": "hold what another made",
     r"Model|Model\.fit|select|SurvivalModel(\.\w+)?|CensoredGPRegressor\.fit": "hand on to fit() and results",
     r"distributions\.\w+\.(pdf|logpdf|cdf|logcdf|sf|logsf|ppf|isf|std|rvs)": "follow from the density of the class",
-    r"simulate_(additive|cure)": "a problem of our own",
+    r"simulate_(additive|cure|latent)": "a problem of our own",
     NOT_A_NUMBER: "NaN: a posterior has no such number",
 }
 
@@ -61,6 +61,7 @@ WITHOUT_ERRORS = {
     "tobitgp.BoxCoxGPResults": "as GPResults",
     "tobitgp.MixtureResults": "as GPResults",
     "tobitgp.MultivariateResults": "as GPResults",
+    "tobitgp.LatentResults": "as GPResults",
     "tobitgp.HazardResults": "as GPResults",
     "tobitgp.ParametricHazardResults": "as GPResults",
     "tobitgp.CompetingRisksResults": "as GPResults",

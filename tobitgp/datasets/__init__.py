@@ -11,6 +11,7 @@ from tobitgp.datasets.simulate import (
     simulate_groot_lucas,
     simulate_karlova,
     simulate_kohjima,
+    simulate_latent,
 )
 
 __all__ = [
@@ -23,4 +24,5 @@ __all__ = [
     "simulate_groot_lucas",
     "simulate_karlova",
     "simulate_kohjima",
+    "simulate_latent",
 ]

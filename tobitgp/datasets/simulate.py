@@ -328,6 +328,54 @@ def simulate_additive(
     return pd.concat([inputs, seen, pd.DataFrame(parts)], axis=1)
 
 
+def simulate_latent(
+    rng: np.random.Generator | int | None = None, n: int = 60, responses: int = 5, noise_sd: float = 0.2
+) -> pd.DataFrame:
+    r"""Simulate responses that depend on two coordinates of a row, a fifth of the values of each below its limit.
+
+    .. math:: y^*_d = \sin(w_d' x) + v_d' x / 2 + \epsilon, \qquad x, w_d, v_d \sim N(0, I)
+
+    Parameters
+    ----------
+    rng
+        As in `simulate_groot_lucas`.
+    n : int
+        Number of rows.
+    responses : int
+        Number of responses.
+    noise_sd : float
+        Standard deviation of the noise, in units of the responses.
+
+    Returns
+    -------
+    DataFrame
+        Columns of pure numbers ``y1, y2, ...``, at least their limits ``limit1, limit2, ...``; without limits
+        ``y_star1, y_star2, ...``; and the coordinates ``x1, x2``.
+
+    Raises
+    ------
+    DataError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> data = simulate_latent(n=100, responses=3)
+    >>> float((data["y1"] == data["limit1"]).mean())
+    0.2
+    """
+    _check_size(n, noise_sd)
+    _check_size(responses, noise_sd)
+    generator = _generator(rng)
+    x = generator.normal(size=(n, 2))
+    w, v = generator.normal(size=(2, 2, responses))
+    y_star = np.sin(x @ w) + 0.5 * x @ v + generator.normal(0, noise_sd, (n, responses))
+    limit = np.quantile(y_star, 0.2, axis=0)
+    made: dict[str, Array] = {}
+    for name, values in (("y", np.maximum(y_star, limit)), ("limit", limit), ("y_star", y_star)):
+        made |= {f"{name}{d + 1}": values[..., d] for d in range(responses)}
+    return pd.DataFrame(made | {"x1": x[:, 0], "x2": x[:, 1]})
+
+
 def simulate_cure(n: int = 400, rng: np.random.Generator | int | None = None) -> pd.DataFrame:
     r"""Simulate times of rows of which a share is cured and never has the event.
 

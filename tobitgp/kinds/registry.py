@@ -7,12 +7,14 @@ from tobitgp.kinds.causes_call import Causes
 from tobitgp.kinds.distributional_call import Distributional
 from tobitgp.kinds.hazards_call import Hazards
 from tobitgp.kinds.kind import Kind
+from tobitgp.kinds.latent_call import Latent
 from tobitgp.kinds.parametric_call import ParametricHazards
 from tobitgp.kinds.regression_call import Cure, Regression
 from tobitgp.kinds.several_call import Several
 from tobitgp.kinds.start_stop_call import StartStop
 
 OF_ONE_CAUSE: tuple[Kind, ...] = (
+    Latent(),
     Several(),
     Distributional(),
     ParametricHazards(),

@@ -223,7 +223,7 @@ def _mle(x: Sample, y: Sample, difference: Array, log: bool) -> dict[str, Any]:
     lower, upper = intervals(x, y, log)
     known = np.isfinite(lower) | np.isfinite(upper)
     _check_spread(lower[known], upper[known])
-    res = fit("interval(lower, upper) ~ 1", {"lower": lower[known], "upper": upper[known]}, family="gaussian")
+    res: Any = fit("interval(lower, upper) ~ 1", {"lower": lower[known], "upper": upper[known]}, family="gaussian")
     z = float(res.params["Intercept"] / res.bse["Intercept"])
     mean, sd = res.params[["Intercept", "sigma"]]
     names = ["ratio x / y", "sd of log ratios"] if log else ["mean difference", "sd of differences"]

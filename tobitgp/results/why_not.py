@@ -27,6 +27,7 @@ KINDS = {
     "frailty": "a frailty model",
     "causes": "competing risks",
     "several": "several responses",
+    "latent": "responses over latent coordinates",
 }
 
 
@@ -46,6 +47,9 @@ class Reason:
 POSTERIORS = ("process", "Box-Cox process", "several")
 
 NO_COLUMNS = Reason("No column distinguishes the rows of a mixture.", ("mixture",))
+NO_LATENT = Reason("The model has no latent coordinates.", (), ("latent",))
+NO_ERRORS = Reason("Parameters maximise a bound and have no standard errors.", ("latent",))
+NO_COVARIATES = Reason("The formula has no covariates: rows have latent coordinates.", ("latent",))
 NO_LINE = Reason("A mixture has no location that is linear or a process.", ("mixture",))
 NO_SLOPES = Reason("A mixture has no degrees of freedom of residuals.", ("mixture",))
 PRIORS_ONLY = Reason("A mixture has priors where a process has hyper-parameters.", ("mixture",))
@@ -66,7 +70,7 @@ TAILS_OF_CAUSES = Reason(
 ONE_EVENT = Reason("The interface of lifelines knows one kind of event.", ("causes",))
 ONE_CAUSE = Reason("There is only one cause.", (), ("causes",))
 
-NOT_TIMES = Reason("The responses are not times.", ("several",))
+NOT_TIMES = Reason("The responses are not times.", ("several", "latent"))
 NOT_TIME = Reason("The response is not a time.", (), ("time",))
 NOT_RIGHT = Reason("The response is not a right-censored time.", (), ("censored times",))
 NO_LIMIT = Reason("Times have no detection limit: the follow-up of a new row is unknown.", ("time",), ("limits",))
@@ -119,7 +123,7 @@ NOT_HAZARDS = Reason("The model does not assume proportional hazards.", (), HAZA
 NO_POWER = Reason("The response is not transformed by a power.", (), ("Box-Cox", "Box-Cox process"))
 NOT_MIXTURE = Reason("The model has no components.", (), ("mixture",))
 NO_PATH = Reason("The fit records the stages of its search, and no path of a bound.", (), ("mixture",))
-ONE_RESPONSE = Reason("There is only one response.", (), ("several",))
+ONE_RESPONSE = Reason("There is only one response.", (), ("several", "latent"))
 NOT_LINEAR = Reason("The interface of marginaleffects reads coefficients of a linear predictor.", (), ("regression",))
 POWER_VARIES = Reason("The posterior is an average over powers, each with a scale of its own.", ("Box-Cox process",))
 NO_COMMON_RATIO = Reason("No ratio of hazards is the same at all times.", ("Box-Cox", "Box-Cox process"))
@@ -136,9 +140,9 @@ WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     "posterior": (NO_LINE, CAUSES, POWER_VARIES),
     "plot_evidence": (NOT_POSTERIOR,),
     "group_effects": (NO_GROUPS,),
-    **dict.fromkeys(("plot_terms", "terms"), (NO_LINE, CAUSES)),
-    "get_margeff": (NO_COLUMNS, CAUSES),
-    **dict.fromkeys(("marginal_effects", "plot_effect", "plot_forest", "standardise"), (NO_COLUMNS,)),
+    **dict.fromkeys(("plot_terms", "terms"), (NO_LINE, NO_COVARIATES, CAUSES)),
+    "get_margeff": (NO_COLUMNS, NO_COVARIATES, CAUSES),
+    **dict.fromkeys(("marginal_effects", "plot_effect", "plot_forest", "standardise"), (NO_COLUMNS, NO_COVARIATES)),
     "hazard_ratios": (NO_COLUMNS, NOT_TIMES, NO_COMMON_RATIO),
     "concordance_index_": (NO_COLUMNS, NOT_TIMES),
     "concordance_index": (ONE_CAUSE,),
@@ -147,6 +151,9 @@ WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     **dict.fromkeys(("predict_hazard", "predict_cumulative_hazard", "plot_hazard"), (NOT_TIMES,)),
     "predict_expectation": (NOT_TIMES, TAILS_OF_CAUSES),
     **dict.fromkeys(("predict_median", "predict_percentile", "predict_restricted_mean", "write_curves"), (NOT_TIMES,)),
+    **dict.fromkeys(("latent", "plot_latent", "relevance"), (NO_LATENT,)),
+    **dict.fromkeys(("bse", "conf_int", "cov_params", "pvalues", "tvalues"), (NO_ERRORS,)),
+    **dict.fromkeys(("anova", "t_test", "wald_test"), (NO_ERRORS,)),
     **dict.fromkeys(("conformalise", "get_prediction", "predict", "sample"), ()),
     "conditional": (CAUSES,),
     "sigma": (NO_COLUMNS, CAUSES, NO_SCALE),
@@ -184,6 +191,7 @@ INSTEAD: Mapping[str, str] = {
     ONE_CAUSE.words: "Surv(time, cause) with several causes fits competing risks.",
     NOBODY_CURED.words: "tg.fit(..., cure='~ 1') fits a cure model.",
     ONE_RESPONSE.words: "mvbind(y1, y2) ~ ... fits several responses.",
+    NO_LATENT.words: "mvbind(y1, y2) ~ gp(latent(2)) fits them.",
     NO_GROUPS.words: "(1 | g) makes groups.",
     NOT_MIXTURE.words: "y ~ mixture(2) fits a mixture.",
 }

@@ -20,6 +20,7 @@ from tobitgp.data.training_summary import ColumnFacts, Facts
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline
 from tobitgp.errors import SpecError
 from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
+from tobitgp.formula.latent import LatentFormula, read_latent
 from tobitgp.formula.mvbind import Wide, read_wide
 from tobitgp.formula.spec import GPTerm, LinearPart, ModelSpec
 from tobitgp.inference import EPUpdates, LaplaceUpdates, VIUpdates
@@ -39,6 +40,9 @@ from tobitgp.kinds.power_process import PowerProcessParts
 from tobitgp.kinds.process import ProcessParts
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.kinds.start_stop import StartStopParts
+from tobitgp.latent.collapsed_bound import ProcessPosterior, ResponseScales
+from tobitgp.latent.latent_rows import LatentProcesses
+from tobitgp.latent.psi_statistics import InducingInputs
 from tobitgp.likelihoods import FAMILIES, Family
 from tobitgp.likelihoods.custom_noise import FunctionNoise
 from tobitgp.likelihoods.families import BOXCOX, WITH_SHAPE, with_known_shape
@@ -65,6 +69,7 @@ from tobitgp.results.competing.competing_parts import CompetingParts
 from tobitgp.results.fit import Fit
 from tobitgp.results.hazards.cells import PH
 from tobitgp.results.hazards.hazard_parts import HazardParts
+from tobitgp.results.latent.latent_parts import LatentParts
 from tobitgp.results.multivariate.multivariate_parts import MultivariateParts
 from tobitgp.results.multivariate.stacked_rows import Stack
 from tobitgp.storage.archive import MalformedError
@@ -98,9 +103,11 @@ CLASSES: dict[str, type] = {
         GPModel,
         GompertzBaseline,
         Grouping,
+        InducingInputs,
         Inputs,
         KernelFactor,
         KernelFeatures,
+        LatentProcesses,
         Layout,
         LevelColumns,
         LevelCurvesAt,
@@ -115,6 +122,8 @@ CLASSES: dict[str, type] = {
         Points,
         Prior,
         Problem,
+        ProcessPosterior,
+        ResponseScales,
         SVBCM,
         Sites,
         Stack,
@@ -146,9 +155,10 @@ REGISTRIES: dict[str, tuple[type | tuple[type, ...], Mapping[str, Any]]] = {
 # Written by the text that a user wrote, which is read again.
 READ: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
     "$hazards": (HazardFormula, attrgetter("formula"), read_hazards),
+    "$latent": (LatentFormula, attrgetter("formula"), read_latent),
     "$wide": (Wide, lambda wide: (wide.formula, wide.sigma, wide.rescor), lambda x: read_wide(*x[:2], rescor=x[2])),
 }
-_TEXTS = {"$hazards": str, "$wide": tuple[str, str | None, bool]}
+_TEXTS = {"$hazards": str, "$latent": str, "$wide": tuple[str, str | None, bool]}
 
 
 # What a fit of each kind was made of: **a kind of fit is a line here**, and in ``RESULTS``.
@@ -159,6 +169,7 @@ PARTS: tuple[type, ...] = (
     CuredParts,
     DistributionalParts,
     HazardParts,
+    LatentParts,
     MixtureParts,
     MultivariateParts,
     ParametricParts,

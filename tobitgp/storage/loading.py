@@ -21,6 +21,8 @@ from tobitgp.results.competing.competing_parts import CompetingParts
 from tobitgp.results.competing.competing_results import CompetingRisksResults
 from tobitgp.results.hazards.hazard_parts import HazardParts
 from tobitgp.results.hazards.hazard_results import HazardResults
+from tobitgp.results.latent.latent_parts import LatentParts
+from tobitgp.results.latent.latent_results import LatentResults
 from tobitgp.results.likelihood.kinds import RESULTS as LIKELIHOOD
 from tobitgp.results.mixture.mixture_results import MixtureResults
 from tobitgp.results.multivariate.multivariate_parts import MultivariateParts
@@ -39,6 +41,7 @@ RESULTS: dict[type, Callable[[Any], Any]] = {
     PowerProcessParts: BoxCoxGPResults,
     CompetingParts: CompetingRisksResults,
     HazardParts: HazardResults,
+    LatentParts: LatentResults,
     MixtureParts: MixtureResults,
     MultivariateParts: MultivariateResults,
     ProcessParts: GPResults.from_parts,
@@ -57,7 +60,7 @@ def tried(results: Any) -> Any:
     state, facts = getattr(results.parts, "state", None), getattr(results.parts, "facts", None)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what they warn of is for those who ask
-        repr(results), results.summary_frame(), results.cov_params(), results.fit_history
+        repr(results), results.summary_frame(), results.fit_history, getattr(results, "cov_params", dict)()
         if state is None or facts is None or not (facts.columns or not state.levels):
             return results
         filled = {name: constant_column(state, x, name, x.example, 1) for name, x in facts.columns.items()}
@@ -72,7 +75,7 @@ def tried(results: Any) -> Any:
     return results
 
 
-Loaded = Results | MultivariateResults | CompetingRisksResults
+Loaded = Results | MultivariateResults | CompetingRisksResults | LatentResults
 
 
 MAX_CAUSE = 400

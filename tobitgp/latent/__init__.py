@@ -1,0 +1,1 @@
+"""Processes of several responses over latent coordinates."""

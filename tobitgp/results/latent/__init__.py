@@ -1,0 +1,1 @@
+"""Results of processes over latent coordinates."""
