@@ -246,26 +246,20 @@ def _with_known_shape(named: Hook) -> Hook:
 
 
 def _with_known_number(named: Hook) -> Hook:
-    """Families of components by name, by the number that makes them, or by the name of a user's own."""
+    """Families of components by name, or by the number that makes them."""
 
     def plain(family: MixtureFamily, around: Surroundings) -> Any:
         if not isinstance(family, ExponentialFamily) or family.name in MIXTURE_FAMILIES:
             return named.plain(family, around)
         maker, number = family.made_by
-        return {maker: number} if maker else {"own": family.name}
+        if not maker:
+            raise SpecError(f"A fit with {family!r} cannot be saved: files do not hold its functions.")
+        return {maker: number}
 
     def restore(value: Any, around: Surroundings) -> Any:
         if not isinstance(value, dict):
             return named.restore(value, around)
         maker, number = next(iter(value.items()), (None, None))
-        if maker == "own":
-            family = (around.functions or {}).get(number)
-            if not isinstance(family, ExponentialFamily):
-                raise SpecError(
-                    f"The components are of the family {number!r:.60}, which files do not hold; load the fit with "
-                    f"functions={{{number!r:.60}: family}}."
-                )
-            return family
         if len(value) != 1 or maker not in WITH_NUMBER:
             raise MalformedError(f"it names the unknown family {value!r:.60}")
         try:
