@@ -42,6 +42,11 @@ class RowDistributions:
         return np.shape(self.location)
 
     @property
+    def jumps(self) -> Array:
+        """Values (K,) of the response at which densities may jump."""
+        return np.zeros(0)
+
+    @property
     def latent(self) -> Array:
         """What is linear in the terms of a model."""
         return self.location

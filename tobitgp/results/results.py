@@ -31,6 +31,7 @@ from tobitgp.results import (
     figures,
     joint,
     output,
+    predicted_distribution,
     prediction,
     standardise,
     survival_figures,
@@ -320,6 +321,10 @@ class Results(EstimatedParameters):
         asked = ask(self._parts, df, exclude)
         return TimeRows(asked.index, asked.usable, Times.of(self._posterior(asked, bands=bands)))
 
+    def _distributions(self, new: Frame | None, exclude: Any) -> RowDistributions:
+        """Distributions of a new response in the rows that can be used."""
+        return self._time_rows(new, exclude, bands=False).times.as_known
+
     def _along(self, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
         """A curve over time of each subject, (m, T), along rows whose covariates change."""
         raise SpecError("id= goes with regressions of log time by maximum likelihood, and with family='ph'.")
@@ -365,6 +370,7 @@ class Results(EstimatedParameters):
     _predict = predict_table
     sample = joint.sample
     get_prediction = prediction.get_prediction
+    get_distribution = predicted_distribution.get_distribution
     residuals = prediction.residuals
 
     predict_survival_function = curves.predict_survival_function

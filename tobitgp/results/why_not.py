@@ -146,7 +146,7 @@ WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     **dict.fromkeys(("predict_hazard", "predict_cumulative_hazard", "plot_hazard"), (NOT_TIMES,)),
     "predict_expectation": (NOT_TIMES, TAILS_OF_CAUSES),
     **dict.fromkeys(("predict_median", "predict_percentile", "predict_restricted_mean", "write_curves"), (NOT_TIMES,)),
-    **dict.fromkeys(("conformalise", "get_prediction", "predict", "sample"), ()),
+    **dict.fromkeys(("conformalise", "get_distribution", "get_prediction", "predict", "sample"), ()),
     "conditional": (CAUSES,),
     "sigma": (NO_COLUMNS, CAUSES, NO_SCALE),
     **dict.fromkeys(("cured_fraction", "predict_cured", "profile_cured"), (NOBODY_CURED,)),
