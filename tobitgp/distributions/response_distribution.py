@@ -193,10 +193,10 @@ class ResponseDistribution:
     >>> spending
     ResponseDistribution(2 rows)
     >>> spending.pdf(0.0).round(3)
-    array([0.43 , 0.748])
+    array([0.43 , 0.749])
     >>> spending.cdf([[0.0, 5.0, 10.0]]).round(3)
     array([[0.43 , 0.795, 0.966],
-           [0.748, 0.952, 0.996]])
+           [0.749, 0.953, 0.996]])
     """
 
     __slots__ = ("_rows", "_usable")
@@ -403,7 +403,7 @@ class ResponseDistribution:
         >>> import tobitgp as tg
         >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
         >>> res.get_distribution({"age": [30.0, 60.0]}, what="observed").entropy().round(3)
-        array([1.963, 1.08 ])
+        array([2.054, 1.083])
         """
         return self._spread(self._cross(self._rows))
 

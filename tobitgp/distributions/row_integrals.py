@@ -81,8 +81,8 @@ class _OfRows:
     def _values(self, log_p: Array, *, above: bool) -> Array:
         """Values (n, k) inside the interval that are exceeded, or not, with probabilities."""
         rest = np.log1p(-np.exp(log_p))
-        orders = (log_p, rest) if above else (rest, log_p)
-        return quantile_inside(self.inside, *orders, self.lower[:, None], self.upper[:, None])
+        p, q = (log_p, rest) if above else (rest, log_p)
+        return quantile_inside(self.inside, p, q, self.lower[:, None], self.upper[:, None])
 
     def _panels(self, ends: Array) -> Array:
         """Sum over panels, each halved until it is right."""

@@ -56,7 +56,7 @@ def get_distribution(
     >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
     >>> spending = res.get_distribution({"age": [30.0, 60.0]}, what="observed")
     >>> spending.mean().round(3), spending.ppf(0.9).round(3)
-    (array([2.461, 0.82 ]), array([7.287, 3.037]))
+    (array([2.464, 0.749]), array([7.286, 3.047]))
     """
     offered = ("uncensored", *(name for name in results._whats if name == "observed"))
     what = check_what(what, offered, f" by get_distribution(){results._whats_of}")
