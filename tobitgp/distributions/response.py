@@ -196,6 +196,10 @@ class RowDistributions:
             return self.survived(log_u)
         return self._inside_at(log_u, log_rest, lower, upper)
 
+    def independent(self, uniform: Array) -> Array:
+        """Independent responses made of uniform numbers, which need not be their orders."""
+        return self.drawn(uniform)
+
     def _inside_at(self, log_u: Array, log_rest: Array, lower: Array, upper: Array) -> Array:
         """Values that are exceeded with probability u inside (lower, upper]."""
         with np.errstate(all="ignore"):

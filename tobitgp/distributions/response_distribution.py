@@ -365,7 +365,7 @@ class ResponseDistribution:
         stream = generator(random_state)
         u = np.moveaxis(open_uniform(stream, shape), -1, 0).reshape(len(self), -1)[self._usable]
         rows = self._rows.take(np.s_[:, None])
-        y = rows.quantile(*_logs(u)) if rows.windowed else rows.y.drawn(u)
+        y = rows.quantile(*_logs(u)) if rows.windowed else rows.y.independent(u)
         out = self._spread(np.clip(y, rows.first, rows.last))
         return np.moveaxis(out.reshape(len(self), *shape[:-1]), 0, -1)
 

@@ -197,3 +197,13 @@ def test_shapes():
 def test_bad_input(call, error, words):
     with pytest.raises(error, match=words):
         call(shown(normal()))
+
+
+def test_draws_of_a_weighted_sum_have_its_distribution():
+    """They come from its parts: Kolmogorov and Smirnov's test of each row."""
+    means = ((0.0, 3.0), (3.0, -2.0), (-2.0, 0.5))
+    parts = tuple(normal(np.array(mean), np.full(2, sd)) for mean, sd in zip(means, (1.0, 0.5, 2.0), strict=True))
+    d = shown(WeightedSum(np.array([0.2, 0.5, 0.3]), parts))
+    draws = d.rvs((20_000, 2), random_state=1)
+    for i in range(2):
+        assert stats.kstest(draws[:, i], lambda x, i=i: d.cdf(x[None])[i]).pvalue > 0.001
