@@ -484,7 +484,7 @@ class ResponseDistribution:
         if not isinstance(other, ResponseDistribution):
             raise SpecError(f"other={other!r}: a distribution made by res.get_distribution() is needed.")
         if len(other) not in (1, len(self)):
-            raise SpecError(f"other={other!r}: {len(self)} rows, or one, are needed.")
+            raise SpecError(f"other={other!r}: as many rows as here, {len(self)}, or one row are needed.")
         if other._rows.counts != self._rows.counts:
             raise SpecError(f"other={other!r}: a distribution of counts has no density to compare.")
         place = np.cumsum(other._usable) - 1
