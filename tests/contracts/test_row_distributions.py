@@ -19,6 +19,9 @@ from tobitgp.distributions.row_shapes import OwnShapes
 from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.distributions.transformed import TransformedTimes
 from tobitgp.distributions.weighted import Interpolated, Lattice
+from tobitgp.mixture.predictive import Predictive
+from tobitgp.mixture.predictive_rows import PredictiveRows
+from tobitgp.mixture.weibull import WeibullDistribution
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.results.hazards.row_paths import AlongRows
 
@@ -76,6 +79,11 @@ ROWS = {
         ),
         (MU, SCALE),
         log=True,
+    ),
+    "mixture": PredictiveRows.of(
+        Predictive(np.array([0.4, 0.6]), WeibullDistribution(np.array([1.0, 3.0]), np.array([1.5, 2.0]))),
+        N,
+        positive=True,
     ),
     "sum": Nodes(np.array([0.4, 0.6]), np.stack([MU, MU + 0.1]), *SPREAD, noises=(NormalNoise(),) * 2).new,
     "convolved": Nodes(np.array([0.4, 0.6]), np.stack([MU, MU]), *SPREAD, log=True, noises=(Gumbel(),) * 2).new,

@@ -22,6 +22,7 @@ ANSWERS = (
     "tobitgp.results.conformal.ConformalIntervals",
     "tobitgp.results.joint.Posterior",
     "tobitgp.results.prediction.PredictionResults",
+    "tobitgp.distributions.response_distribution.ResponseDistribution",
     "tobitgp.diagnostics.residual_tests.Check",
     "tobitgp.diagnostics.residual_tests.Finding",
     "tobitgp.diagnostics.k_hat.KHat",

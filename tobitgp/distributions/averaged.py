@@ -36,6 +36,10 @@ class Averaged(RowDistributions):
         return self._average(self.each.location)
 
     @property
+    def jumps(self) -> Array:
+        return self.each.jumps
+
+    @property
     def latent(self) -> Array:
         return self._average(self.each.latent)
 

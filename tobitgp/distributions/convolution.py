@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,9 @@ class Convolved(Distribution):
     @property
     def name(self) -> str:  # type: ignore[override]
         return self.noise.name
+
+    def of_rows(self, shape: tuple[int, ...], rows: Any) -> Convolved:
+        return Convolved(self.noise, np.broadcast_to(self.t, shape)[rows])
 
     @property
     def mean(self) -> float:

@@ -181,6 +181,10 @@ class First(RowDistributions):
         return np.asarray(reduce(np.minimum, [cause.location for cause in self.causes]))
 
     @property
+    def jumps(self) -> Array:
+        return np.unique(np.concatenate([cause.jumps for cause in self.causes]))
+
+    @property
     def shape(self) -> tuple[int, ...]:
         return np.broadcast_shapes(*(cause.shape for cause in self.causes))
 
@@ -258,6 +262,10 @@ class Joined(RowDistributions):
     @property
     def location(self) -> Array:  # type: ignore[override]
         return self._each(lambda part: np.broadcast_to(part.location, part.shape))
+
+    @property
+    def jumps(self) -> Array:
+        return np.unique(np.concatenate([part.jumps for part in self.parts]))
 
     @property
     def shape(self) -> tuple[int, ...]:

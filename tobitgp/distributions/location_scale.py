@@ -54,7 +54,8 @@ class LocationScale(RowDistributions):
 
     def take(self, rows: Any) -> LocationScale:
         location, scale = np.broadcast_arrays(self.location, self.scale)
-        return replace(self, location=location[rows], scale=scale[rows])
+        noise = self.noise.of_rows(location.shape, rows)
+        return replace(self, noise=noise, location=location[rows], scale=scale[rows])
 
     # -- tails and quantiles ------------------------------------------------------------------------------------------
 

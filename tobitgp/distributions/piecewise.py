@@ -58,6 +58,10 @@ class Piecewise(RowDistributions):
         return np.clip(self.reached(np.ones(self.shape)), -_FAR, _FAR)
 
     @property
+    def jumps(self) -> Array:
+        return np.union1d(self.cuts, self.begin)
+
+    @property
     def shape(self) -> tuple[int, ...]:
         return self.level.shape
 

@@ -42,6 +42,11 @@ class RowDistributions:
         return np.shape(self.location)
 
     @property
+    def jumps(self) -> Array:
+        """Values (K,) of the response at which densities may jump."""
+        return np.zeros(0)
+
+    @property
     def latent(self) -> Array:
         """What is linear in the terms of a model."""
         return self.location
@@ -190,6 +195,10 @@ class RowDistributions:
         if lower is None or upper is None:
             return self.survived(log_u)
         return self._inside_at(log_u, log_rest, lower, upper)
+
+    def independent(self, uniform: Array) -> Array:
+        """Independent responses made of uniform numbers, which need not be their orders."""
+        return self.drawn(uniform)
 
     def _inside_at(self, log_u: Array, log_rest: Array, lower: Array, upper: Array) -> Array:
         """Values that are exceeded with probability u inside (lower, upper]."""

@@ -8,7 +8,7 @@ distribution with closed forms overrides in its own file. Densities have one mod
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -87,6 +87,10 @@ class Distribution:
         log_f, slope = self.log_density(z, 1)
         d1 = -np.exp(log_f - log_p)
         return Tail(log_p, d1, d1 * (slope - d1))
+
+    def of_rows(self, shape: tuple[int, ...], rows: Any) -> Distribution:
+        """The noise of some of the rows of an array of a shape: the same, where all rows have one."""
+        return self
 
     # -- its shape ----------------------------------------------------------------------------------------------------
 

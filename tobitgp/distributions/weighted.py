@@ -19,6 +19,8 @@ from tobitgp.numerics.quadrature import STEP, narrowness
 from tobitgp.numerics.roots import Rows, rises_to, solve_quantile
 from tobitgp.typing import Array, IntArray
 
+_LEAST_SHARE = 1e-16  # of a part, from which a value is drawn
+
 
 @dataclass(frozen=True, slots=True)
 class WeightedSum(RowDistributions):
@@ -89,6 +91,20 @@ class WeightedSum(RowDistributions):
     def mean(self) -> Array:
         with np.errstate(over="ignore"):
             return average(self.weight, np.stack([part.mean() for part in self.parts]))
+
+    def independent(self, uniform: Array) -> Array:
+        """Each from the part in whose share of 0 to 1 its uniform number (n, m) lies, for rows beside values (n, 1)."""
+        if len(self.weight) == 1 or not all(part.noise.gaussian for part in self.parts):
+            return self.drawn(uniform)
+        ends = np.cumsum(self.weight)
+        which = np.minimum(np.searchsorted(ends, uniform), len(ends) - 1)
+        share = np.clip(1.0 - (ends[which] - uniform) / self.weight[which], _LEAST_SHARE, 1.0 - _LEAST_SHARE)
+        out, rows = np.empty(which.shape), np.broadcast_to(np.arange(which.shape[0])[:, None], which.shape)
+        for j, part in enumerate(self.parts):
+            at = which == j
+            location, scale = (np.broadcast_to(x, (len(rows), 1))[rows[at], 0] for x in (part.location, part.scale))
+            out[at] = location + scale * ndtri(share[at])
+        return self.response(out)
 
     def ppf(self, p: float) -> Array:
         mean, scale = (np.stack([getattr(part, name) for part in self.parts]) for name in ("location", "scale"))

@@ -23,6 +23,8 @@ from tobitgp.numerics.nonparametric import risk_sets
 from tobitgp.typing import Array, BoolArray
 
 TimeWeight = Literal["n", "S", "S/G", "n/G2"]
+Ties = Literal["half", "zero"]
+_TIED = {"half": 0.5, "zero": 0.0}  # what a pair of equal scores counts
 
 
 class Concordance(NamedTuple):
@@ -31,7 +33,8 @@ class Concordance(NamedTuple):
     Attributes
     ----------
     c_index : float
-        A share, ``(concordant + tied_score / 2) / (concordant + discordant + tied_score)``.
+        A share, ``(concordant + tied_score / 2) / (concordant + discordant + tied_score)``; with ``ties="zero"`` the
+        numerator is ``concordant``.
     concordant, discordant, tied_score : float
         Number of pairs, by weights, whose order is known, and whose scores agree with it, contradict it, or are equal.
     tied_time : float
@@ -57,6 +60,7 @@ def concordance_index(
     weights: Any = None,
     timewt: TimeWeight = "n",
     cause: Any = None,
+    ties: Ties = "half",
 ) -> float:
     r"""Concordance index: the share of pairs in the right order among those whose order is known.
 
@@ -94,6 +98,8 @@ def concordance_index(
         Of competing risks: which cause the score is to put in order. ``event`` then holds the causes: whole numbers,
         of which 0 is censored; text, of which "censored" is; or categories, of which the first is. A row that had an
         event of another cause never has this one, and counts as later than all who have it.
+    ties : {"half", "zero"}
+        What a pair with equal scores counts: half of a pair in the right order, or nothing as in equation 17 of [1]_.
 
     Returns
     -------
@@ -114,7 +120,7 @@ def concordance_index(
     References
     ----------
     .. [1] P. Groot and P. J. F. Lucas, "Gaussian process regression with censored data using expectation
-       propagation", PGM 2012, section 3 and equation 17; they count a tied score as wrong.
+       propagation", PGM 2012, section 3 and equation 17; they count a tied score as wrong, ``ties="zero"``.
     .. [2] F. E. Harrell, K. L. Lee and D. B. Mark, "Multivariable prognostic models", *Statistics in Medicine* 15
        (1996), 361-387.
     .. [3] M. Wolbers, M. T. Koller, J. C. M. Witteman and E. W. Steyerberg, "Prognostic models with competing risks",
@@ -129,6 +135,9 @@ def concordance_index(
 
     >>> concordance_index([0.5, 0.5, 1.2, 3.0], score=[0.1, 0.7, 0.6, 2.0], lower=0.5)
     0.8
+    >>> scores = [0.7, 0.7, 0.6, 0.6]
+    >>> [concordance_index([0.5, 0.5, 1.2, 3.0], scores, lower=0.5, ties=ties) for ties in ("half", "zero")]
+    [0.1, 0.0]
     >>> concordance_index(None, score=[1, 2, 3], lower=[0, 2, 3], upper=[2, 4, np.inf])
     1.0
 
@@ -139,7 +148,7 @@ def concordance_index(
     >>> round(concordance_index([1, 2, 3, 4], score=[2, 3, 1, 5], event=[1, 0, 1, 1], timewt="n/G2"), 4)
     0.8095
     """
-    how: dict[str, Any] = {"entry": entry, "weights": weights, "timewt": timewt, "cause": cause}
+    how: dict[str, Any] = {"entry": entry, "weights": weights, "timewt": timewt, "cause": cause, "ties": ties}
     return concordance_counts(time, score, event, lower=lower, upper=upper, **how).c_index
 
 
@@ -154,12 +163,13 @@ def concordance_counts(
     weights: Any = None,
     timewt: TimeWeight = "n",
     cause: Any = None,
+    ties: Ties = "half",
 ) -> Concordance:
     """Concordance index with the numbers of pairs behind it.
 
     Parameters
     ----------
-    time, score, event, lower, upper, entry, weights, timewt, cause
+    time, score, event, lower, upper, entry, weights, timewt, cause, ties
         As in `concordance_index`. With ``timewt`` numbers are those of pairs times their weights by time.
 
     Returns
@@ -183,6 +193,7 @@ def concordance_counts(
     check_order(time=time, score=score, event=event, lower=lower, upper=upper, entry=entry, weights=weights)
     if timewt not in get_args(TimeWeight):
         raise SpecError(f"timewt={timewt!r}: one of {', '.join(map(repr, get_args(TimeWeight)))} is needed.")
+    share = _share_of_ties(ties)
     f = read_column("score", score, infinite=True)
     if cause is None:
         low, high = read_bounds(time, event, lower, upper, len(f))
@@ -199,8 +210,15 @@ def concordance_counts(
         known = any((w @ mass) > 0.0 for mass in masses)
         why = "all rows at risk at an early time had their event, and survival is 0 since" if known else _why(low, high)
         raise DataError(f"No order of a pair is known among {len(f)} rows: {why}.")
-    c_index = (concordant + 0.5 * tied) / (concordant + tied + discordant)
+    c_index = (concordant + share * tied) / (concordant + tied + discordant)
     return Concordance(c_index, concordant, discordant, tied, tied_mass(low, high, w, by_time))
+
+
+def _share_of_ties(ties: Any) -> float:
+    """What a pair of equal scores counts."""
+    if ties not in _TIED:
+        raise SpecError(f"ties={ties!r}: one of {', '.join(map(repr, _TIED))} is needed.")
+    return _TIED[ties]
 
 
 def _kept_at_risk(time: Array, seen: BoolArray, case: BoolArray) -> tuple[Array, Array]:
@@ -238,6 +256,7 @@ def concordance_ipcw(
     entry: Any = None,
     weights: Any = None,
     cause: Any = None,
+    ties: Ties = "half",
 ) -> float:
     r"""Concordance index of right-censored times, weighted by the inverse probability of censoring.
 
@@ -266,6 +285,8 @@ def concordance_ipcw(
         Of competing risks: which cause the score is to put in order, of events that hold causes as in
         `concordance_index`. A row j that had another event by :math:`t_i` counts as later, with the weight
         :math:`G(t_i-)^{-1} G(t_j-)^{-1}`, and :math:`\delta_i` is of the cause alone. Not beside ``entry``.
+    ties : {"half", "zero"}
+        What a pair with equal scores counts, as in `concordance_index`.
 
     Returns
     -------
@@ -297,6 +318,7 @@ def concordance_ipcw(
     >>> round(concordance_ipcw(train, ([1, 2.5, 3, 3.5], [1, 1, 0, 0]), score=[2, 1, 3, 4]), 6)
     0.866667
     """
+    share = _share_of_ties(ties)
     seen, rows = read_both(train, test, entry, weights, cause)
     if cause is not None and (rows.entry > 0.0).any():
         raise SpecError("cause= does not go with rows that entered late here: take cumulative_dynamic_auc(landmark=).")
@@ -320,7 +342,7 @@ def concordance_ipcw(
         )
     g = G.weights(time[first], "the event of a test row at time", event=True)
     higher, equal, less = (w[first] * g * (g * a[first] + b[first]) for a, b in zip(later, gone, strict=True))
-    right = float((higher + 0.5 * equal).sum())
+    right = float((higher + share * equal).sum())
     return right / float((higher + equal + less).sum())
 
 

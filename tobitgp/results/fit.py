@@ -332,6 +332,10 @@ class Fit:
         asked = ask(self._parts, df, exclude)
         return TimeRows(asked.index, asked.usable, Times.of(self._posterior(asked, bands=bands)))
 
+    def _distributions(self, new: Frame | None, exclude: Any) -> RowDistributions:
+        """Distributions of a new response in the rows that can be used."""
+        return self._time_rows(new, exclude, bands=False).times.as_known
+
     def _along(self, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
         """A curve over time of each subject, (m, T), along rows whose covariates change."""
         raise SpecError("id= goes with regressions of log time by maximum likelihood, and with family='ph'.")

@@ -18,6 +18,7 @@ from tobitgp.results import (
     joint_draws,
     output,
     parameter_tables,
+    predicted_distribution,
     prediction,
     standardise,
     survival_figures,
@@ -39,6 +40,7 @@ class Results(Fit):
     sample = joint_draws.sample
     _sample = joint_draws.draw_rows
     get_prediction = prediction.get_prediction
+    get_distribution = predicted_distribution.get_distribution
     residuals = prediction.residuals
 
     predict_survival_function = curves.predict_survival_function

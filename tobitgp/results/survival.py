@@ -141,6 +141,13 @@ class Times:
         found: RowDistributions = self.posterior.take(self.which).new
         return found
 
+    @property
+    def as_known(self) -> RowDistributions:
+        """Distributions of a new response, which is infinite where it comes after the last time that is known."""
+        known = self.until(self.furthest(None))
+        found: RowDistributions = known.posterior.take(known.which).new
+        return found
+
     def until(self, last: float) -> Times:
         """With what is known up to a last time."""
         return self

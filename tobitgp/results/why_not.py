@@ -154,7 +154,7 @@ WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     **dict.fromkeys(("latent", "plot_latent", "relevance"), (NO_LATENT,)),
     **dict.fromkeys(("bse", "conf_int", "cov_params", "pvalues", "tvalues"), (NO_ERRORS,)),
     **dict.fromkeys(("anova", "t_test", "wald_test"), (NO_ERRORS,)),
-    **dict.fromkeys(("conformalise", "get_prediction", "predict", "sample"), ()),
+    **dict.fromkeys(("conformalise", "get_distribution", "get_prediction", "predict", "sample"), ()),
     "conditional": (CAUSES,),
     "sigma": (NO_COLUMNS, CAUSES, NO_SCALE),
     **dict.fromkeys(("cured_fraction", "predict_cured", "profile_cured"), (NOBODY_CURED,)),

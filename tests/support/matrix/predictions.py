@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from .fits import Case
 from .question import NEW, NO_ROWS, Check, Question, Result, bands, new_rows, no_rows, result, training_rows
 from .reasons import (
@@ -79,6 +81,22 @@ def prediction_table(case: Case) -> Any:
     return case.res.get_prediction(case.new).summary_frame()
 
 
+def distribution(case: Case, what: str = "uncensored") -> Any:
+    found = case.res.get_distribution(case.new, what)
+    return found["r1"] if case.entry.kind == "several" else found
+
+
+def recorded(case: Case) -> Any:
+    return distribution(case, "observed")
+
+
+def of_rows(case: Case, found: Any) -> str:
+    """Probabilities, entropies and draws of every new row."""
+    answers = found.cdf([[0.5, 1.0]]), found.entropy(), found.rvs((3, len(found)), random_state=1).T
+    good = all(len(one) == len(case.new) and not np.isnan(one).any() for one in answers)
+    return "" if good else f"{[np.shape(one) for one in answers]}, or NaN, for {len(case.new)} rows"
+
+
 def residuals() -> Iterator[Question]:
     more: dict[str, tuple[Reason, ...]] = {
         "quantile": (),
@@ -115,6 +133,8 @@ PREDICTIONS = [
     Question("predict polars", predict_polars),
     Question("predict dask", predict_dask),
     Question("get_prediction", prediction_table, (TAILS_OF_CAUSES, CURED_MEAN, BEYOND), new_rows),
+    Question("get_distribution", distribution, (), of_rows),
+    Question("get_distribution observed", recorded, (TAILS_OF_CAUSES, CURED_MEAN, NO_LIMIT), of_rows),
     Question("predict cured", result("predict", NEW, "cured"), (NOBODY_CURED,)),
     *residuals(),
     *draws(),

@@ -174,3 +174,28 @@ def test_all_rows_of_a_fit_are_scored():
     tobin = tg.datasets.load("tobin")
     res = tg.fit("durable ~ age + quant | censor(0)", tobin)
     assert 0.5 < tg.metrics.concordance_index(tobin["durable"], res.predict(what="latent"), lower=0.0) < 1.0
+
+
+@given(seed=SEEDS, n=SIZES)
+def test_ties_that_count_nothing_by_definition(seed, n):
+    """Equation 17 of Groot and Lucas, pair by pair."""
+    _, lower, upper, score = draw(seed, n)
+    right, wrong, tied, _ = pairs(lower, upper, score)
+    found = concordance_index(None, score, lower=lower, upper=upper, ties="zero")
+    assert abs(found - right / (right + wrong + tied)) < 1e-12
+    half = concordance_index(None, score, lower=lower, upper=upper, ties="half")
+    assert half == concordance_index(None, score, lower=lower, upper=upper)
+
+
+def test_ties_of_weighted_pairs_by_definition(rng):
+    """Without censoring the weights are 1, and each pair of times counts once."""
+    time, score = rng.permutation(12) + 1.0, rng.integers(0, 4, 12).astype(float)
+    ordered = [(score[i], score[j]) for i in range(12) for j in range(12) if time[i] < time[j]]
+    rows, want = (time, np.ones(12)), np.mean([a < b for a, b in ordered])
+    assert abs(tg.metrics.concordance_ipcw(rows, rows, score, ties="zero") - want) < 1e-12
+
+
+@pytest.mark.parametrize("index", [concordance_index, concordance_counts])
+def test_unknown_words_for_ties(index):
+    with pytest.raises(SpecError, match="ties='one': one of 'half', 'zero' is needed"):
+        index([1, 2], [1, 2], [1, 1], ties="one")

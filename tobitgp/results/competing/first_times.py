@@ -83,6 +83,12 @@ class FirstTimes(Times):
         """See `Times`."""
         return First(tuple(cause.new for cause in self._each()))
 
+    @property
+    def as_known(self) -> First:
+        """See `Times`."""
+        causes = self.until(self.furthest(None)).causes
+        return First(tuple(cause.posterior.take(cause.which).new for cause in causes))
+
     def known(self, last: float) -> Sampled:
         """Distributions of the first event under draws, and of a new response, up to a last time."""
         drawn, until = self.draw(last) if len(self.which) else None, self.until(last)

@@ -24,6 +24,7 @@ from tobitgp.kinds.mixture import (
 )
 from tobitgp.mixture import Predictive
 from tobitgp.mixture.evidence_bound import Bayes
+from tobitgp.mixture.predictive_rows import PredictiveRows
 from tobitgp.numerics.sampling import Rng, generator
 from tobitgp.results import figures
 from tobitgp.results.compare import rank_table
@@ -477,6 +478,10 @@ class MixtureResults(Results):
 
     def _time_rows(self, df: Frame | None, exclude: Any, *, bands: bool) -> TimeRows:
         return times_of_rows(self._with_covariance if bands else self._parts, df, exclude, bands=bands)
+
+    def _distributions(self, new: Frame | None, exclude: Any) -> PredictiveRows:
+        rows, support = self._ask(new, exclude), self._parts.family.support
+        return PredictiveRows.of(self.predictive, int(rows.usable.sum()), positive=support not in ("real", "counts"))
 
     def _training_ends(self) -> tuple[Array, Array, Array]:
         return training_ends(self._parts)

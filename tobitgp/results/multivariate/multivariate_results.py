@@ -23,6 +23,7 @@ from tobitgp.results import (
     conformal,
     curves,
     figures,
+    predicted_distribution,
     prediction,
     standardise,
     survival_figures,
@@ -368,6 +369,7 @@ class MultivariateResults(Results):
 
     predict = multivariate_predictions.predict
     get_prediction = of_each(prediction.get_prediction)
+    get_distribution = of_each(predicted_distribution.get_distribution)
     residuals = of_each(prediction.residuals)
     predict_survival_function = of_each(curves.predict_survival_function, "df")
     predict_cumulative_hazard = of_each(curves.predict_cumulative_hazard, "df")

@@ -1,0 +1,533 @@
+"""Distributions of the response in rows, as recorded or without limits, with the method names of scipy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tobitgp.distributions.distribution_arguments import broadcast, documented, read_numbers, read_size
+from tobitgp.distributions.response import RowDistributions
+from tobitgp.distributions.row_integrals import mean_between, quantile_inside
+from tobitgp.errors import SpecError
+from tobitgp.numerics.log_probabilities import log_complement
+from tobitgp.numerics.sampling import generator, open_uniform
+from tobitgp.typing import Array, BoolArray, IntArray
+
+_LARGEST = 1e300  # beyond which a time never comes
+_NONE = -690.0  # log probability below which 0 and infinity have none
+_REST, _COUNTS = 1e-17, 4_000_000  # probability of larger counts that are left out; rows times counts
+
+
+@dataclass(frozen=True)
+class ShownRows:
+    """Distributions of n rows inside a window, clipped at limits: what `ResponseDistribution` asks of them."""
+
+    y: RowDistributions
+    lower: Array  # (n,) each, infinite where there is none
+    upper: Array
+    entry: Array
+    exit: Array
+
+    def take(self, rows: Any) -> ShownRows:
+        """Some of the rows."""
+        return ShownRows(self.y.take(rows), *(end[rows] for end in self.ends))
+
+    @property
+    def ends(self) -> tuple[Array, Array, Array, Array]:
+        """Limits and window."""
+        return self.lower, self.upper, self.entry, self.exit
+
+    @cached_property
+    def windowed(self) -> bool:
+        """Whether any row has a window."""
+        return bool((np.isfinite(self.entry) | np.isfinite(self.exit)).any())
+
+    @cached_property
+    def total(self) -> Array:
+        """Log probability of the window."""
+        return self.y.log_mass(self.entry, self.exit) if self.windowed else np.zeros(self.lower.shape)
+
+    @property
+    def counts(self) -> bool:
+        """Whether values are whole numbers."""
+        return self.y.discrete
+
+    @cached_property
+    def first(self) -> Array:
+        """Lowest value that is possible."""
+        least = 0.0 if self.y.log or self.counts else -np.inf
+        return np.maximum(self.lower, np.fmin(np.fmax(self.entry, least), self.upper))
+
+    @cached_property
+    def last(self) -> Array:
+        """Largest value that is possible."""
+        return np.minimum(self.upper, np.fmax(self.exit, self.lower))
+
+    def log_below(self, x: Array) -> Array:
+        """Log probability of at most x in the window, whatever the limits."""
+        if not self.windowed:
+            return self.y._below(x)
+        return self.y.log_mass(self.entry, np.minimum(x, self.exit)) - self.total
+
+    def log_above(self, x: Array) -> Array:
+        """Log probability of more than x in the window, whatever the limits."""
+        if self.windowed:
+            return self.y.log_mass(np.maximum(x, self.entry), self.exit) - self.total
+        above = self.y._above(x)
+        zero = self.y.log & (x == 0.0)  # which a distribution may count as survived
+        return np.where(zero, log_complement(self.y.logcdf(np.zeros_like(x))), above) if zero.any() else above
+
+    def log_atoms(self) -> tuple[Array, Array]:
+        """Log probabilities of the lowest and the largest value, -inf where these have none."""
+        at_first, at_last = self.lower >= self.first, self.upper <= self.last
+        below = np.where(at_first & np.isfinite(self.first), self.log_below(self.first), -np.inf)
+        end = np.ceil(self.upper) - 1.0 if self.counts else self.upper
+        above = np.where(at_last & np.isfinite(self.last), self.log_above(end), -np.inf)
+        if self.y.log:
+            zero = self.log_below(np.zeros_like(self.first))
+            below = np.where(~at_first & (self.first == 0.0) & (zero > _NONE), zero, below)
+            above = np.maximum(above, self._log_never())
+        return below, above
+
+    def log_density(self, x: Array) -> Array:
+        """Log density, or probability of an atom or a count."""
+        below, above = self.log_atoms()
+        inside = (x > self.first) & (x < self.last) | (x == self.first) & np.isneginf(below)
+        inside |= (x == self.last) & np.isneginf(above) & np.isfinite(self.last)
+        if self.counts:
+            inside &= x == np.floor(x)
+        with np.errstate(all="ignore"):
+            value = np.where(inside, self.y.logpdf(np.where(inside, x, 1.0)) - self.total, -np.inf)
+            value = np.where((x == self.first) & ~np.isneginf(below), below, value)
+            value = np.where((x == self.last) & ~np.isneginf(above), above, value)
+            return np.where(np.isnan(x), np.nan, value)
+
+    def log_atom(self, x: Array) -> Array:
+        """Log probability of a single value: that of an atom or a count."""
+        if self.counts:
+            return self.log_density(x)
+        below, above = self.log_atoms()
+        return np.where(x == self.first, below, np.where(x == self.last, above, -np.inf))
+
+    def log_tails(self, x: Array) -> tuple[Array, Array]:
+        """Log probabilities of at most x, and of more."""
+        low, high, missing = x < self.first, x >= self.last, np.isnan(x)
+        at = np.where(low | high | missing, np.where(np.isfinite(self.first), self.first, 0.0), x)
+        with np.errstate(all="ignore"):
+            below = np.where(high, 0.0, np.where(low, -np.inf, self.log_below(at)))
+            above = np.where(high, -np.inf, np.where(low, 0.0, self.log_above(at)))
+        return np.where(missing, np.nan, below), np.where(missing, np.nan, above)
+
+    def quantile(self, log_q: Array, log_p: Array) -> Array:
+        """Value at the order q = 1 - p, within the limits."""
+        with np.errstate(all="ignore"):
+            inside = partial(quantile_inside, self.y, log_p, log_q, self.entry, self.exit)
+            x = inside() if self.windowed else self.y.survived(log_p)
+        x = np.clip(x, self.first, self.last)
+        x = np.where(np.isneginf(log_q), self.first, np.where(np.isneginf(log_p), self.last, x))
+        return np.where(np.isnan(log_q) | np.isnan(log_p), np.nan, x)
+
+    def mean_of(self, g: Callable[[IntArray, Array], Array]) -> Array:
+        """``E g(row, y)``, (n,): the atoms, and the integral or the sum between them; g of rows (k,), values (k, m)."""
+        rows = np.arange(len(self.first))
+        with np.errstate(all="ignore"):
+            out = np.zeros(len(rows))
+            for log_p, end in zip(self.log_atoms(), (self.first, self.last), strict=True):
+                out += np.where(np.isneginf(log_p), 0.0, np.exp(log_p) * g(rows, end[:, None])[:, 0])
+            if self.counts:
+                return out + self._sum_between(g)
+            last = np.where(np.isneginf(self._log_never()), self.last, _LARGEST)
+            return out + mean_between(self.y, g, self.first, last, self.total)
+
+    def _log_never(self) -> Array:
+        """Log probability of an infinite time, -inf where there is none."""
+        if not self.y.log:
+            return np.full(self.last.shape, -np.inf)
+        never = self.log_above(np.full_like(self.last, _LARGEST))
+        return np.where(np.isposinf(self.last) & (never > _NONE), never, -np.inf)
+
+    def _sum_between(self, g: Callable[[IntArray, Array], Array]) -> Array:
+        """Sum over counts that are no atoms, up to those of hardly any probability."""
+        most = np.minimum(self.last, self.y.survived(np.full(self.first.shape, np.log(_REST))))
+        counts, out = np.arange(0.0, np.max(most, initial=0.0) + 1.0), np.zeros(len(self.first))
+        of_each = max(_COUNTS // len(counts), 1)
+        for start in range(0, len(out), of_each):
+            rows = np.arange(start, min(start + of_each, len(out)))
+            part, x = self.take((rows, None)), np.broadcast_to(counts, (len(rows), len(counts)))
+            below, above = part.log_atoms()
+            atom = (x == part.first) & ~np.isneginf(below) | (x == part.last) & ~np.isneginf(above)
+            log_p = np.where(atom, -np.inf, part.log_density(x))
+            out[rows] = np.where(np.isneginf(log_p), 0.0, np.exp(log_p) * g(rows, x)).sum(axis=1)
+        return out
+
+
+class ResponseDistribution:
+    """Predicted distributions of the response, one for each row, with the method names of scipy.
+
+    ``res.get_distribution(new, what)`` makes them. Values and orders of shape (n,) belong to the n rows. To ask every
+    row about the same m values, pass shape (1, m): answers are then (n, m). Rows without a prediction give NaN. Where a
+    limit, zero or infinity has a probability, `pdf` and `logpdf` give this probability there.
+
+    Parameters
+    ----------
+    rows : ShownRows
+        Distributions, limits and windows of the rows that are predicted.
+    usable : (n,) array of bool
+        Which of the n rows are predicted.
+
+    References
+    ----------
+    Karlova, Kabra, de Souza and Paige (2024), Variational inference with censored Gaussian process regressors,
+    eqs. 13 to 16.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> spending = res.get_distribution({"age": [30.0, 60.0]}, what="observed")
+    >>> spending
+    ResponseDistribution(2 rows)
+    >>> spending.pdf(0.0).round(3)
+    array([0.43 , 0.749])
+    >>> spending.cdf([[0.0, 5.0, 10.0]]).round(3)
+    array([[0.43 , 0.795, 0.966],
+           [0.749, 0.953, 0.996]])
+    """
+
+    __slots__ = ("_rows", "_usable")
+
+    def __init__(self, rows: ShownRows, usable: BoolArray) -> None:
+        self._rows, self._usable = rows, usable
+
+    def __repr__(self) -> str:
+        return f"ResponseDistribution({len(self)} rows)"
+
+    def __len__(self) -> int:
+        return len(self._usable)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """``(n,)``: the number of rows."""
+        return (len(self),)
+
+    # -- tails --------------------------------------------------------------------------------------------------------
+
+    @documented
+    def pdf(self, x: ArrayLike) -> Array:
+        """Density at x per unit of the response; the probability of x where a limit or a count has one.
+
+        {value}
+        """
+        return np.exp(self.logpdf(x))
+
+    @documented
+    def logpdf(self, x: ArrayLike) -> Array:
+        """Log of `pdf` in nats, -inf where nothing can lie.
+
+        {value}
+        """
+        return self._at("x", x, ShownRows.log_density)
+
+    @documented
+    def pmf(self, x: ArrayLike) -> Array:
+        """Probability of the single value x: of a limit, of a count; 0 where there is a density.
+
+        {value}
+        """
+        return np.exp(self.logpmf(x))
+
+    @documented
+    def logpmf(self, x: ArrayLike) -> Array:
+        """Log of `pmf` in nats.
+
+        {value}
+        """
+        return self._at("x", x, ShownRows.log_atom)
+
+    @documented
+    def cdf(self, x: ArrayLike) -> Array:
+        """Probability of at most x, right-continuous.
+
+        {value}
+        """
+        return np.exp(self.logcdf(x))
+
+    @documented
+    def sf(self, x: ArrayLike) -> Array:
+        """Probability of more than x, with relative precision.
+
+        {value}
+        """
+        return np.exp(self.logsf(x))
+
+    @documented
+    def logcdf(self, x: ArrayLike) -> Array:
+        """Log of `cdf` in nats.
+
+        {value}
+        """
+        return self._at("x", x, lambda rows, at: rows.log_tails(at)[0])
+
+    @documented
+    def logsf(self, x: ArrayLike) -> Array:
+        """Log of `sf` in nats.
+
+        {value}
+        """
+        return self._at("x", x, lambda rows, at: rows.log_tails(at)[1])
+
+    # -- quantiles and draws ------------------------------------------------------------------------------------------
+
+    @documented
+    def ppf(self, q: ArrayLike) -> Array:
+        """Quantile in the units of the response: the smallest value whose `cdf` is at least q.
+
+        {order}
+        """
+        return self._at("q", q, lambda rows, at: rows.quantile(*_logs(at)))
+
+    @documented
+    def isf(self, q: ArrayLike) -> Array:
+        """Value that is exceeded with probability q: ``ppf(1 - q)`` without the rounding of ``1 - q``.
+
+        {order}
+        """
+        return self._at("q", q, lambda rows, at: rows.quantile(*_logs(at)[::-1]))
+
+    def median(self) -> Array:
+        """Medians (n,) in the units of the response."""
+        return self.ppf(0.5)
+
+    def interval(self, confidence: float = 0.95) -> tuple[Array, Array]:
+        """Ends (n,) of equal-tailed intervals for a new value, in the units of the response.
+
+        Parameters
+        ----------
+        confidence : float
+            Probability of the interval, between 0 and 1.
+
+        Returns
+        -------
+        tuple of two arrays
+            Lower and upper ends, (n,) each.
+
+        Raises
+        ------
+        SpecError
+            If ``confidence`` is no number between 0 and 1.
+        """
+        level = read_numbers("confidence", confidence, SpecError)
+        if level.ndim or not 0.0 <= level <= 1.0:
+            raise SpecError(f"confidence={confidence!r}: one number between 0 and 1 is needed, as confidence=0.95.")
+        tail = 0.5 * (1.0 - float(level))
+        return self.ppf(tail), self.isf(tail)
+
+    def support(self) -> tuple[Array, Array]:
+        """Lowest and largest possible values, (n,) each, in the units of the response."""
+        return self._spread(self._rows.first), self._spread(self._rows.last)
+
+    def rvs(
+        self, size: int | tuple[int, ...] | None = None, random_state: int | np.random.Generator | None = None
+    ) -> Array:
+        """Random values of each row, in the units of the response.
+
+        Parameters
+        ----------
+        size : int or tuple of int, optional
+            Shape of the sample, whose last axis is the n rows, as ``(1000, n)``; None is one value for each row.
+        random_state : None, int or numpy.random.Generator
+            None is a fixed seed.
+
+        Returns
+        -------
+        array
+            Of shape ``size``, or (n,).
+
+        Raises
+        ------
+        SpecError
+            If ``size`` or ``random_state`` is not usable.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
+        >>> draws = res.get_distribution({"age": [30.0, 60.0]}, what="observed").rvs((1000, 2), random_state=1)
+        >>> draws.shape, float(draws.min())
+        ((1000, 2), 0.0)
+        """
+        shape = read_size(size, self.shape)
+        stream = generator(random_state)
+        u = np.moveaxis(open_uniform(stream, shape), -1, 0).reshape(len(self), -1)[self._usable]
+        rows = self._rows.take(np.s_[:, None])
+        y = rows.quantile(*_logs(u)) if rows.windowed else rows.y.independent(u)
+        out = self._spread(np.clip(y, rows.first, rows.last))
+        return np.moveaxis(out.reshape(len(self), *shape[:-1]), 0, -1)
+
+    # -- moments ------------------------------------------------------------------------------------------------------
+
+    def mean(self) -> Array:
+        """Means (n,) in the units of the response; infinite or NaN where there are none."""
+        rows = self._rows
+        free = bool((np.isneginf(rows.lower) & np.isposinf(rows.upper)).all()) and not rows.windowed
+        with np.errstate(all="ignore"):
+            return self._spread(rows.y.mean() if free else rows.y.observed_mean(*rows.ends))
+
+    def var(self) -> Array:
+        """Variances (n,) in squared units of the response; infinite or NaN where there are none."""
+        mean = self.mean()[self._usable]
+        known = np.where(np.isfinite(mean), mean, 0.0)
+        found = self._rows.mean_of(lambda rows, y: np.square(y - known[rows][:, None]))
+        return self._spread(np.where(np.isfinite(mean), found, np.nan))
+
+    def std(self) -> Array:
+        """Standard deviations (n,) in the units of the response."""
+        return np.sqrt(self.var())
+
+    # -- information --------------------------------------------------------------------------------------------------
+
+    def entropy(self) -> Array:
+        """Entropies (n,) in nats, ``-E log pdf(y)``: of densities per unit of the response, and of atoms.
+
+        References
+        ----------
+        Karlova, Kabra, de Souza and Paige (2024), eqs. 14 and 15.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.get_distribution({"age": [30.0, 60.0]}, what="observed").entropy().round(3)
+        array([2.054, 1.083])
+        """
+        return self._spread(self._cross(self._rows))
+
+    def cross_entropy(self, other: ResponseDistribution) -> Array:
+        """Cross-entropies (n,) in nats, ``-E log other.pdf(y)``.
+
+        Parameters
+        ----------
+        other : ResponseDistribution
+            Distributions of as many rows, or of one.
+
+        Returns
+        -------
+        array
+            (n,), infinite where values of this distribution are impossible under the other.
+
+        Raises
+        ------
+        SpecError
+            If ``other`` is no ResponseDistribution, has another number of rows, or counts meet densities.
+
+        References
+        ----------
+        Karlova, Kabra, de Souza and Paige (2024), eqs. 14, 15 and 22.
+        """
+        return self._spread(self._cross(self._beside(other)))
+
+    def kl(self, other: ResponseDistribution) -> Array:
+        """Kullback-Leibler divergences (n,) to other distributions in nats, ``E log(pdf(y) / other.pdf(y))``.
+
+        Parameters
+        ----------
+        other : ResponseDistribution
+            Distributions of as many rows, or of one.
+
+        Returns
+        -------
+        array
+            (n,), infinite where values of this distribution are impossible under the other.
+
+        Raises
+        ------
+        SpecError
+            If ``other`` is no ResponseDistribution, has another number of rows, or counts meet densities.
+
+        References
+        ----------
+        Karlova, Kabra, de Souza and Paige (2024), eq. 16, with the sign that makes it positive.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = tg.datasets.load("tobin")
+        >>> new = {"age": [30.0, 60.0]}
+        >>> tobit = tg.fit("durable ~ age | censor(0)", data).get_distribution(new, what="observed")
+        >>> constant = tg.fit("durable ~ 1 | censor(0)", data).get_distribution(new, what="observed")
+        >>> bool((tobit.kl(constant) > 0.0).all())
+        True
+        """
+        found = self._cross(self._beside(other), less_own=True)
+        return self._spread(np.maximum(found, 0.0))
+
+    def _cross(self, other: ShownRows, *, less_own: bool = False) -> Array:
+        """``-E log`` of the other's density, less the own with ``less_own``, of the rows that are predicted."""
+        own = self._rows
+        with np.errstate(all="ignore"):
+            possible = _are_possible(own, other)
+
+        def surprise(rows: IntArray, y: Array) -> Array:
+            at = (rows, None)
+            own_log = own.take(at).log_density(y) if less_own else 0.0
+            return np.asarray(own_log - other.take(at).log_density(y))
+
+        return np.where(possible, own.mean_of(surprise), np.inf)
+
+    def _beside(self, other: Any) -> ShownRows:
+        """Rows of another distribution for those that are predicted."""
+        if not isinstance(other, ResponseDistribution):
+            raise SpecError(f"other={other!r}: a distribution made by res.get_distribution() is needed.")
+        if len(other) not in (1, len(self)):
+            raise SpecError(f"other={other!r}: as many rows as here, {len(self)}, or one row are needed.")
+        if other._rows.counts != self._rows.counts:
+            raise SpecError(f"other={other!r}: a distribution of counts has no density to compare.")
+        place = np.cumsum(other._usable) - 1
+        among = np.broadcast_to(np.where(other._usable, place, 0), self.shape)[self._usable]
+        if not other._usable.all():
+            raise SpecError(
+                f"other={other!r}: some of its rows have no prediction. Leave out rows with missing values."
+            )
+        return other._rows.take(among)
+
+    # -- shapes -------------------------------------------------------------------------------------------------------
+
+    def _at(self, name: str, value: ArrayLike, of: Callable[[ShownRows, Array], Array]) -> Array:
+        """Answers about values, (n,) or (n, m)."""
+        x = read_numbers(name, value)
+        if x.ndim < 2:
+            shape = broadcast(self.shape, f"{name}, for which shape (1, m) is m values for every row,", x.shape)
+            if shape != self.shape:
+                broadcast(self.shape, name, (len(x) + 1,))
+            x = np.broadcast_to(x, shape)[:, None]
+            return self._spread(of(self._rows.take(np.s_[:, None]), x[self._usable])[:, 0])
+        shape = broadcast((len(self), 1), name, x.shape)
+        x = np.broadcast_to(x, shape)[self._usable]
+        return self._spread(np.broadcast_to(of(self._rows.take(np.s_[:, None]), x), x.shape))
+
+    def _spread(self, values: Array) -> Array:
+        """Values of predicted rows among all rows, NaN elsewhere."""
+        out = np.full((len(self), *values.shape[1:]), np.nan)
+        out[self._usable] = values
+        return out
+
+
+def _logs(q: Array) -> tuple[Array, Array]:
+    """Logarithms of orders and of their complements, NaN outside 0 to 1."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(q), np.log1p(-q)
+
+
+def _are_possible(own: ShownRows, other: ShownRows) -> BoolArray:
+    """Whether every value that is possible in a row is possible under the other distribution."""
+    inside = (own.first >= other.first) & (own.last <= other.last)
+    if own.counts:
+        return inside
+    for log_p, end in zip(own.log_atoms(), (own.first, own.last), strict=True):
+        inside &= (log_p < _NONE) | ~np.isneginf(other.log_atom(end))
+    return inside
