@@ -171,7 +171,7 @@ def maximise(of: Conjugate, xi: Array, nu: Array, start: Array, *, slopes: bool)
         if slopes:
             for chart, one in zip(of.natural, coordinates, strict=True):
                 value = value + chart.log_slope(one)  # type: ignore[arg-type]
-        return value  # type: ignore[no-any-return]
+        return value
 
     u, size = np.array(start, dtype=np.float64), len(xi)
     with np.errstate(all="ignore"):
