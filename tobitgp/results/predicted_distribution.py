@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tobitgp.data.frames import reads_frames
-from tobitgp.distributions.response_distribution import ResponseDistribution, ShownRows
+from tobitgp.distributions.response_distribution import ResponseDistribution
+from tobitgp.distributions.shown_rows import ShownRows
 from tobitgp.results.predict import check_what
 from tobitgp.results.rows import no_limits
 from tobitgp.typing import Frame

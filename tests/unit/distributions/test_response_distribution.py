@@ -9,7 +9,8 @@ from tobitgp.distributions.event_times import Cured
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.power_normal import PowerNormal
-from tobitgp.distributions.response_distribution import ResponseDistribution, ShownRows
+from tobitgp.distributions.response_distribution import ResponseDistribution
+from tobitgp.distributions.shown_rows import ShownRows
 from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.distributions.weighted import WeightedSum
 from tobitgp.errors import DataError, SpecError
