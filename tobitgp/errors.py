@@ -9,8 +9,16 @@ from pathlib import Path
 _PACKAGE = str(Path(__file__).parent) + os.sep
 
 
+def _ended(message: str) -> str:
+    """A message of one line with its full stop."""
+    return message if "\n" in message or message.endswith((".", "?", "!")) else f"{message}."
+
+
 class TobitGPError(ValueError):
     """Base of all errors raised on purpose."""
+
+    def __init__(self, message: object):
+        super().__init__(_ended(str(message)))
 
 
 class FormulaError(TobitGPError):
@@ -32,7 +40,7 @@ class FormulaError(TobitGPError):
     ...     tg.fit("y ~ gp(x", {"y": [1.0, 2.0], "x": [0.0, 1.0]})
     ... except tg.errors.FormulaError as error:
     ...     print(error)
-    '(' is never closed
+    '(' is never closed.
       y ~ gp(x
             ^
     """
@@ -42,7 +50,7 @@ class FormulaError(TobitGPError):
         self.position = position
         if formula is not None and position is not None:
             shown, at = _around(formula, position)
-            message = f"{message}\n  {shown}\n  {' ' * at}^"
+            message = f"{_ended(message)}\n  {shown}\n  {' ' * at}^"
         super().__init__(message)
 
 
@@ -78,15 +86,22 @@ class NumericalError(TobitGPError):
     """A computation broke down, usually at an extreme hyper-parameter."""
 
 
-class ConvergenceWarning(RuntimeWarning):
+class _Warning(RuntimeWarning):
+    """A warning of one sentence or more."""
+
+    def __init__(self, message: object):
+        super().__init__(_ended(str(message)))
+
+
+class ConvergenceWarning(_Warning):
     """An iteration stopped before it converged."""
 
 
-class BoundaryWarning(RuntimeWarning):
+class BoundaryWarning(_Warning):
     """A parameter is not identified by these data, or sits on its bound."""
 
 
-class ApproximationWarning(RuntimeWarning):
+class ApproximationWarning(_Warning):
     """An approximation is coarser than usual, or is not what its name suggests."""
 
 

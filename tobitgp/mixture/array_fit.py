@@ -13,7 +13,6 @@ from tobitgp.errors import DataError, NumericalError, SpecError
 from tobitgp.mixture.arranged_rows import arrange, check_number, read_rows, subset
 from tobitgp.mixture.coordinate_ascent import Ascended, Stop, chunks_of, climb
 from tobitgp.mixture.evidence_bound import Bayes, MixtureState, Model, Points
-from tobitgp.mixture.exponential_family import ExponentialFamily
 from tobitgp.mixture.family import MixtureFamily
 from tobitgp.mixture.fitted_mixture import MixtureFit, describe
 from tobitgp.mixture.gaussian import Gaussian, Lognormal
@@ -68,7 +67,7 @@ def resolve_mixture_family(name: object) -> MixtureFamily:
     """The family of a name."""
     if isinstance(name, str) and name in MIXTURE_FAMILIES:
         return MIXTURE_FAMILIES[name]
-    if isinstance(name, ExponentialFamily):
+    if isinstance(name, MixtureFamily):
         return name
     if isinstance(name, str) and name in WITH_NUMBER:
         call = WITH_NUMBER[name].__name__
