@@ -134,6 +134,7 @@ Evaluate = Callable[[Array], State]
 SETTLED = 1e-14  # Newton decrement: twice the log likelihood still to be gained
 _ARMIJO = 1e-4
 _HALVINGS, _FEW_HALVINGS = 30, 2
+_THERE = 1e-22  # decrement of a maximum to eleven digits of a standard error
 _ROUNDING = 1e-10  # decrement, of one and the log likelihood, below which rounding hides what a step gains
 _LONGEST = 1.5  # of one step in a log scale or the shape, outside Olsen's coordinates
 _FLOOR, _CONCAVE_FLOOR = 1e-8, 1e-14
@@ -169,11 +170,11 @@ def climb(
     max_iter: int,
     stop: Callable[[Array], bool],
 ) -> Climb:
-    """Newton steps with backtracking until the decrement is below ``SETTLED``."""
+    """Newton steps with backtracking until the decrement is below ``SETTLED``, and one more full step."""
     for iteration in range(max_iter):
         move = step(state)
         if move.decrement <= SETTLED:
-            return Climb(state, iteration, "settled")
+            return Climb(_last(evaluate, move, state), iteration, "settled")
         if stop(state.x):
             return Climb(state, iteration, "stopped")
         better = _search(evaluate, move, state)
@@ -183,9 +184,22 @@ def climb(
     return Climb(state, max_iter, "settled" if step(state).decrement <= SETTLED else "limit")
 
 
+def _last(evaluate: Evaluate, move: NewtonStep, state: State) -> State:
+    """The maximum to rounding, so that it does not depend on the way there; the state itself where the step loses."""
+    if move.decrement <= _THERE:
+        return state
+    trial = evaluate(move.at(1.0))
+    return trial if trial.finite and trial.value >= state.value - _slack(state) else state
+
+
+def _slack(state: State) -> float:
+    """Rounding of the log likelihood."""
+    return 1e-14 * (1.0 + abs(state.value))
+
+
 def _search(evaluate: Evaluate, move: NewtonStep, state: State) -> State | None:
     """First of the halved steps that gains what its slope promises, to rounding."""
-    t, slack = 1.0, 1e-14 * (1.0 + abs(state.value))
+    t, slack = 1.0, _slack(state)
     for _ in range(_FEW_HALVINGS if _near(move, state) else _HALVINGS):
         trial = evaluate(move.at(t))
         if trial.finite:
