@@ -115,7 +115,7 @@ class Conjugate:
         """Two natural parameters: the second on lines that follow the ridge of the density."""
         xi, nu = q[:-1], q[-1]
         (first, second), k = self.natural, len(nu)
-        mode, bend = maximise(self, xi, nu, np.zeros((2, k)), slopes=True)
+        mode, bend = maximise(self.natural, self.log_partition, xi, nu, np.zeros((2, k)), slopes=True)
         tilt, spread = -bend[0, 1] / bend[1, 1], 1.0 / np.sqrt(-bend[1, 1])
 
         def density(u: Array, v: Array) -> tuple[Array, Array, Array, Array]:
@@ -156,7 +156,9 @@ class Conjugate:
         return Cloud(log_w.reshape(k, -1), eta, A.reshape(k, -1), exists)
 
 
-def maximise(of: Conjugate, xi: Array, nu: Array, start: Array, *, slopes: bool) -> tuple[Array, Array]:
+def maximise(
+    natural: tuple[Interval, ...], log_partition: LogPartition, xi: Array, nu: Array, start: Array, *, slopes: bool
+) -> tuple[Array, Array]:
     """Coordinates (S, K) at which ``eta . xi - nu A`` is largest, and its second derivatives (S, S, K) there.
 
     With ``slopes`` it is the density of the coordinates, which has the slopes of the natural parameters in it.
@@ -164,12 +166,12 @@ def maximise(of: Conjugate, xi: Array, nu: Array, start: Array, *, slopes: bool)
 
     def at(u: Array) -> Jet:
         coordinates = variables(list(u))
-        eta: list[Any] = [chart.at(one) for chart, one in zip(of.natural, coordinates, strict=True)]  # type: ignore[arg-type]
-        value: Any = eta[0] * xi[0] - of.log_partition(*eta) * nu
+        eta: list[Any] = [chart.at(one) for chart, one in zip(natural, coordinates, strict=True)]  # type: ignore[arg-type]
+        value: Any = eta[0] * xi[0] - log_partition(*eta) * nu
         for one, x in zip(eta[1:], xi[1:], strict=True):
             value = value + one * x
         if slopes:
-            for chart, one in zip(of.natural, coordinates, strict=True):
+            for chart, one in zip(natural, coordinates, strict=True):
                 value = value + chart.log_slope(one)  # type: ignore[arg-type]
         return value
 

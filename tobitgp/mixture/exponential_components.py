@@ -6,18 +6,16 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 from scipy.special import logsumexp
 
+from tobitgp.mixture.exponential_members import ExponentialMembers
 from tobitgp.mixture.family import ComponentDistribution, first_between, first_beyond
 from tobitgp.mixture.truncated_statistics import Members, TailSums, Truncated
 from tobitgp.numerics.unimodal import Interval, Range, find_range, nodes_of
 from tobitgp.typing import Array, BoolArray, IntArray
-
-if TYPE_CHECKING:
-    from tobitgp.mixture.exponential_family import ExponentialFamily
 
 _MOMENT_NODES = 40
 MANY = 1000  # ends of rows that are worth panels
@@ -30,7 +28,7 @@ class FamilyComponents(ComponentDistribution):
     """What distributions have in common that a family makes."""
 
     __slots__ = ()
-    family: ExponentialFamily
+    family: ExponentialMembers
     scale: float  # of the response
 
     @property
@@ -66,7 +64,7 @@ class FamilyComponents(ComponentDistribution):
 class MemberComponents(FamilyComponents):
     """Members of a family at natural parameters, K of them."""
 
-    family: ExponentialFamily
+    family: ExponentialMembers
     eta: Array  # (S, K)
     scale: float = 1.0
 
@@ -158,7 +156,7 @@ class MemberComponents(FamilyComponents):
 
 
 @lru_cache(maxsize=_KEPT)
-def _range(family: ExponentialFamily, eta: bytes, k: int) -> Range:
+def _range(family: ExponentialMembers, eta: bytes, k: int) -> Range:
     """Where densities lie on their coordinate."""
     members = family.members(np.frombuffer(eta).reshape(-1, k))
     with np.errstate(all="ignore"):
@@ -168,7 +166,7 @@ def _range(family: ExponentialFamily, eta: bytes, k: int) -> Range:
 
 
 @lru_cache(maxsize=_KEPT)
-def _moments(family: ExponentialFamily, eta: bytes, k: int) -> Array:
+def _moments(family: ExponentialMembers, eta: bytes, k: int) -> Array:
     """Means of a value and its square, (2, K), infinite where there are none."""
     members = family.members(np.frombuffer(eta).reshape(-1, k))
     with np.errstate(all="ignore"):
@@ -192,7 +190,7 @@ def _moment(members: Members, values: Interval, k: int, r: float) -> Array:
 
 
 @lru_cache(maxsize=_KEPT)
-def _with_moments(family: ExponentialFamily, eta: bytes, k: int, largest: float, many: bool) -> TailSums:
+def _with_moments(family: ExponentialMembers, eta: bytes, k: int, largest: float, many: bool) -> TailSums:
     """Tails with means of the statistics, of a value, and of its square."""
     members = family.members(np.frombuffer(eta).reshape(-1, k))
     more = np.concatenate([members.eta, np.zeros((2, k))])
@@ -208,7 +206,7 @@ def _with_moments(family: ExponentialFamily, eta: bytes, k: int, largest: float,
 class PosteriorComponents(FamilyComponents):
     """Members of a family weighted by the points on which a posterior is laid out, for K components."""
 
-    family: ExponentialFamily
+    family: ExponentialMembers
     eta: Array  # (S, K, M)
     weight: Array  # (K, M)
     scale: float = 1.0
