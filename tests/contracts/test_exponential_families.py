@@ -412,3 +412,17 @@ def test_the_predictive_distribution_integrates_the_parameters_out(name, n):
     drawn = predictive.rvs(2000, rng=3)
     assert (family.takes(drawn)).all()
     assert np.mean(drawn <= x[0]) == pytest.approx(predictive.cdf(x[0]), abs=0.06)
+
+
+@families
+@pytest.mark.parametrize("n", [1, 30])
+def test_equal_values_have_a_finite_maximum(name, n):
+    """The likelihood of a density has none without a least spread, about the one value that there is."""
+    family = FAMILIES[name]
+    y = np.full(n, 1.0 if family.discrete else 3.0)
+    fit = fit_mixture(y, y, family=family, k=1, method=EMCM(n_init=1))
+    assert np.isfinite(fit.values).all()
+    spread = np.sqrt(fit.plug_in().var())
+    if len(family.natural) == 2:
+        assert 0.003 < spread / 3.0 < 0.1
+        assert fit.plug_in().mean() == pytest.approx(3.0, rel=0.1)

@@ -161,6 +161,7 @@ class MemberComponents(FamilyComponents):
     def mean(self) -> Array:
         return self.scale * self._moments()[0]
 
+    @np.errstate(invalid="ignore")
     def variance(self) -> Array:
         first, second = self._moments()
         return self.scale**2 * np.where(np.isfinite(second), second - first**2, np.inf)

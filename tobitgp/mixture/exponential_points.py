@@ -11,7 +11,8 @@ from tobitgp.mixture.mixture_rows import Floor, WorkingRows
 from tobitgp.typing import Array, BoolArray
 
 _NARROWEST = 0.02  # sd of a statistic, in that of the rows, below which point estimates do not go
-_HALVINGS = 40
+_EQUAL = 1e-9  # sd of a statistic, in its mean, below which the rows are equal
+_HALVINGS, _CLOSE = 200, 1e-9  # of the way to an estimate that is too narrow
 _TO_BOUND = 0.3  # of the distance to a bound of a natural parameter, that a step is at most
 
 
@@ -44,6 +45,8 @@ class ExponentialPoints(ExponentialMembers):
             middle = np.where(self._allowed(theta + high * (new - theta), floor), high, 0.5 * (low + high))
             good = self._allowed(theta + middle * (new - theta), floor)
             low, high = np.where(good, middle, low), np.where(good, high, middle)
+            if (high - low <= _CLOSE * high).all():
+                break
         return np.asarray(theta + low * (new - theta))
 
     def score(self, theta: Array, sums: Sums) -> Array:
@@ -60,7 +63,16 @@ class ExponentialPoints(ExponentialMembers):
         T = np.stack(self.statistic(y[good]))
         mean = np.average(T, axis=1, weights=w[good])[:, None]
         sd = np.sqrt(np.average((T - mean) ** 2, axis=1, weights=w[good]))
+        sd = np.where(sd > _EQUAL * np.abs(mean[:, 0]), sd, self._spread_about(y[good][0]))
         return np.asarray(_NARROWEST * sd[:, None])
+
+    def _spread_about(self, y: float) -> Array:
+        """Changes of the statistics (S,) in a step of 1 of the coordinate of a value, or to the next count."""
+        if self.discrete:
+            near = np.array([y, y + 1.0 if y < self.ends[1] else y - 1.0])
+        else:
+            near = self.values.at(self.values.coordinate(np.array([y])) + np.array([0.0, 1.0]))
+        return np.abs(np.diff(np.stack(self.statistic(near)), axis=1))[:, 0]
 
     def _width(self, theta: Array, floor: Floor) -> Array:
         """Largest standard deviation of a statistic in its floor, (K,)."""
