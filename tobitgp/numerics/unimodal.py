@@ -104,8 +104,8 @@ def find_range(log_function: LogFunction, n: int, largest: float, near: tuple[Ar
         if (top - np.minimum(f[rows, before], f[rows, after]) < _LEVEL).all():
             break
         u = np.linspace(u[rows, before], u[rows, after], _GRID, axis=1)
-    (low, high), near, (far_low, far_high), falls = _ends(values, mode, top, largest)
-    return Range(mode, top, low, high, near, far_low, far_high, falls & np.isfinite(top))
+    (low, high), width, (far_low, far_high), falls = _ends(values, mode, top, largest)
+    return Range(mode, top, low, high, width, far_low, far_high, falls & np.isfinite(top))
 
 
 def _first_grid(n: int, largest: float, near: tuple[Array, Array] | None) -> Array:
