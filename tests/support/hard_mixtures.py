@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from support.mixtures import DRAWS, censor, random_rows
+from support.mixtures import COUNTS, DRAWS, censor, random_rows
 from tobitgp.mixture import impute, intervals, linear_response, posterior_covariance
 
 INF = np.inf
@@ -11,7 +11,7 @@ INF = np.inf
 def _drawn(rng, name):
     """Values of which a logarithm can be taken where the family does."""
     y = DRAWS[name](rng, int(rng.integers(6, 60)))
-    return y if name in ("gaussian", "poisson") else y + 1e-3
+    return y if name in ("gaussian", *COUNTS) else y + 1e-3
 
 
 def _exact(y):
@@ -37,7 +37,7 @@ def ties(rng, name):
 
 def heavy_censoring(rng, name):
     y = _drawn(rng, name)
-    limit = np.ceil(np.quantile(y, 0.05)) if name == "poisson" else np.quantile(y, 0.05)
+    limit = np.ceil(np.quantile(y, 0.05)) if name in COUNTS else np.quantile(y, 0.05)
     return np.minimum(y, limit), np.where(y > limit, INF, y), np.ones(len(y))
 
 
@@ -50,7 +50,7 @@ def nothing_exact(rng, name):
 def narrow_intervals(rng, name):
     """Some as narrow as two neighbouring numbers."""
     y = _drawn(rng, name)
-    if name == "poisson":
+    if name in COUNTS:
         return y - 1.0, y, np.ones(len(y))
     lower = np.where(rng.random(len(y)) < 0.5, np.nextafter(y, -INF), y * (1.0 - 1e-12 * np.sign(y)))
     return lower, y, np.ones(len(y))
@@ -65,7 +65,7 @@ def heavy_weights(rng, name):
 def units(rng, name):
     """Units between 1e-8 and 1e8, and a level far from 0 where there may be one."""
     lower, upper, weight = random_rows(rng, name, 40)
-    if name == "poisson":
+    if name in COUNTS:
         return np.floor(lower * 1e5), np.floor(upper * 1e5), weight
     unit = 10.0 ** rng.uniform(-8, 8)
     level = 10.0 ** rng.uniform(0, 8) if name == "gaussian" else 0.0
@@ -76,7 +76,7 @@ def units(rng, name):
 def tiny_numbers(rng, name):
     """Whose squares, and those of rates, are numbers still."""
     lower, upper, weight = random_rows(rng, name, 40)
-    unit = {"poisson": 1.0, "exponential": 1e-130, "weibull": 1e-130}.get(name, 1e-150)
+    unit = {**dict.fromkeys(COUNTS, 1.0), "exponential": 1e-130, "weibull": 1e-130}.get(name, 1e-150)
     return lower * unit, upper * unit, weight
 
 
@@ -89,7 +89,7 @@ def outlier(rng, name):
 def zeros(rng, name):
     """Zeros, where the family has them."""
     y = _drawn(rng, name)
-    if name in ("exponential", "poisson"):
+    if name in ("exponential", *COUNTS):
         y[::2] = 0.0
     return _exact(y)
 

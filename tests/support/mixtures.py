@@ -1,6 +1,7 @@
 """Random censored rows of each family of components, and fits without the way through fit_mixture."""
 
 import numpy as np
+import pytest
 
 from tobitgp.mixture.arranged_rows import arrange, read_rows
 from tobitgp.mixture.array_fit import MIXTURE_FAMILIES, read_prior
@@ -12,6 +13,10 @@ from tobitgp.mixture.starts import choose_units, starts
 
 # Families with functions of their own; those of test_exponential_families.py are made from theirs.
 NAMES = tuple(name for name, family in MIXTURE_FAMILIES.items() if not isinstance(family, ExponentialFamily))
+# The others of which mixtures are identified: those of Bernoulli components are not.
+READY = tuple(name for name in MIXTURE_FAMILIES if name not in (*NAMES, "bernoulli"))
+EVERY = (*NAMES, *(pytest.param(name, marks=pytest.mark.slow) for name in READY))
+COUNTS = tuple(name for name, family in MIXTURE_FAMILIES.items() if family.support == "counts")
 # Priors that are given, those of Kohjima, Matsubayashi and Toda (2019) where they have the family.
 NORMAL_GAMMA = {"mean": 0.0, "tau": 1e-3, "a": 1.0, "b": 1.0}
 GIVEN = {
@@ -27,6 +32,11 @@ DRAWS = {
     "exponential": lambda rng, n: rng.exponential(np.exp(rng.normal(0.0, 1.5, size=3))[rng.integers(0, 3, n)]),
     "poisson": lambda rng, n: rng.poisson(np.exp(rng.normal(1.0, 1.2, size=3))[rng.integers(0, 3, n)]).astype(float),
     "weibull": lambda rng, n: np.exp(rng.normal(size=3))[rng.integers(0, 3, n)] * rng.weibull(1.7, n),
+    "gamma": lambda rng, n: np.exp(rng.normal(0.0, 1.5, size=3))[rng.integers(0, 3, n)] * rng.gamma(3.0, size=n),
+    "inverse_gaussian": lambda rng, n: (
+        np.exp(rng.normal(0.0, 1.5, size=3))[rng.integers(0, 3, n)] * rng.wald(1.0, 2.0, n)
+    ),
+    "geometric": lambda rng, n: rng.geometric(rng.uniform(0.05, 0.9, size=3)[rng.integers(0, 3, n)]) - 1.0,
 }
 
 
@@ -34,7 +44,7 @@ def censor(rng, name, y):
     """Exact, left-, right- and interval-censored rows about values y, each with limits of its own."""
     n, spread = len(y), y.std() + 0.1
     away, more = rng.exponential(spread, n), rng.exponential(spread, n)
-    if name == "poisson":
+    if name in COUNTS:
         away, more = np.ceil(away), np.ceil(more)
     elif name != "gaussian":
         away = np.minimum(away, 0.7 * y)

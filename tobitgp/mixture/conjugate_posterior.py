@@ -20,15 +20,15 @@ import numpy as np
 from scipy.special import logsumexp
 
 from tobitgp.numerics.jets import Jet, dense, variables
-from tobitgp.numerics.unimodal import Interval, find_range, nodes_of
+from tobitgp.numerics.unimodal import Interval, Nodes, Range, find_range, nodes_of, sparse_nodes_of
 from tobitgp.typing import Array, BoolArray
 
-NODES, FEWER, FEWEST = 40, 22, 12  # on either side of a maximum; for distributions of a new value
+_NODES = 40  # on either side of a maximum
 _STEPS, _HALVINGS, _NEARLY = 100, 40, 1e-12
 _LONGEST, _ROUNDING = 5.0, 1e-13
 _WIDENED, _ENOUGH = 12, 27.0  # times that a range grows until functions have fallen by so many nats at its ends
 
-_LEAST = 1e-9  # weight, in the largest, of a point that stands for a posterior
+_LEAST = 1e-10  # weight, in the largest, of a point that stands for a posterior
 
 LogPartition = Callable[..., Any]
 
@@ -73,11 +73,11 @@ class Conjugate:
         """Of posteriors (xi, nu), (S + 1, K)."""
         with np.errstate(all="ignore"):
             if len(self.natural) == 1:
-                cloud = self._line(q, self._alone, self.natural[0].largest, NODES)
+                cloud = self._line(q, self._alone, self.natural[0].largest, _many)
             elif self.collapsed is not None:
-                cloud = self._line(q, self.collapsed[0], self.collapsed[1].largest, NODES)
+                cloud = self._line(q, self.collapsed[0], self.collapsed[1].largest, _many)
             else:
-                cloud = self._plane(q, NODES)
+                cloud = self._plane(q, _many)
             total = logsumexp(cloud.log_weight, axis=1)
             exists = cloud.exists & np.isfinite(total) & (q[-1] >= 0.0)
             share = np.exp(cloud.log_weight - total[:, None])
@@ -89,9 +89,9 @@ class Conjugate:
         """Natural parameters (S, K, M) and weights (K, M) that stand for posteriors."""
         with np.errstate(all="ignore"):
             if len(self.natural) == 1:
-                cloud = self._line(q, self._alone, self.natural[0].largest, FEWER)
+                cloud = self._line(q, self._alone, self.natural[0].largest, sparse_nodes_of)
             else:
-                cloud = self._plane(q, FEWEST)
+                cloud = self._plane(q, sparse_nodes_of)
             weight = np.exp(cloud.log_weight - cloud.log_weight.max(axis=1, keepdims=True))
         kept = (weight > _LEAST).any(axis=0)
         weight = weight[:, kept]
@@ -104,18 +104,18 @@ class Conjugate:
         A = np.broadcast_to(self.log_partition(eta), u.shape)
         return Inner(eta * first[:, None] - nu[:, None] * A + chart.log_slope(u), (eta,), A)
 
-    def _line(self, q: Array, of: InnerFunction, largest: float, size: int) -> Cloud:
+    def _line(self, q: Array, of: InnerFunction, largest: float, nodes: Callable[[Range], Nodes]) -> Cloud:
         xi, nu = q[:-1], q[-1]
         found = find_range(lambda u: of(u, xi, nu).log_weight, len(nu), largest)
-        u, weight = nodes_of(found, size)
+        u, weight = nodes(found)
         at = of(u, xi, nu)
         return Cloud(at.log_weight + np.log(weight), at.eta, at.log_partition, found.ends)
 
-    def _plane(self, q: Array, size: int) -> Cloud:
+    def _plane(self, q: Array, nodes: Callable[[Range], Nodes]) -> Cloud:
         """Two natural parameters: the second on lines that follow the ridge of the density."""
         xi, nu = q[:-1], q[-1]
         (first, second), k = self.natural, len(nu)
-        mode, bend = maximise(self, xi, nu, np.zeros((2, k)), slopes=True)
+        mode, bend = maximise(self.natural, self.log_partition, xi, nu, np.zeros((2, k)), slopes=True)
         tilt, spread = -bend[0, 1] / bend[1, 1], 1.0 / np.sqrt(-bend[1, 1])
 
         def density(u: Array, v: Array) -> tuple[Array, Array, Array, Array]:
@@ -130,7 +130,7 @@ class Conjugate:
         width = 1.0 / np.sqrt(np.maximum(-bend[0, 0] + bend[0, 1] ** 2 / bend[1, 1], 1e-300))
         along = find_range(lambda u: density(u, ridge(u))[0], k, first.largest, (mode[0], width))
         for _ in range(_WIDENED):
-            u, outer = nodes_of(along, size)
+            u, outer = nodes(along)
             middle, m = ridge(u).ravel(), u.shape[1]
             found = find_range(
                 lambda v, u=u, m=m: density(  # type: ignore[misc]
@@ -140,7 +140,7 @@ class Conjugate:
                 second.largest,
                 (middle, np.repeat(spread, m)),
             )
-            v, inner = (each.reshape(k, m, -1) for each in nodes_of(found, size))
+            v, inner = (each.reshape(k, m, -1) for each in nodes(found))
             log_p, a, b, A = density(np.broadcast_to(u[:, :, None], v.shape), v)
             log_w = log_p + np.log(outer)[:, :, None] + np.log(inner)
             log_w = np.where(np.isfinite(log_w), log_w, -np.inf)
@@ -156,7 +156,13 @@ class Conjugate:
         return Cloud(log_w.reshape(k, -1), eta, A.reshape(k, -1), exists)
 
 
-def maximise(of: Conjugate, xi: Array, nu: Array, start: Array, *, slopes: bool) -> tuple[Array, Array]:
+def _many(found: Range) -> Nodes:
+    return nodes_of(found, _NODES)
+
+
+def maximise(
+    natural: tuple[Interval, ...], log_partition: LogPartition, xi: Array, nu: Array, start: Array, *, slopes: bool
+) -> tuple[Array, Array]:
     """Coordinates (S, K) at which ``eta . xi - nu A`` is largest, and its second derivatives (S, S, K) there.
 
     With ``slopes`` it is the density of the coordinates, which has the slopes of the natural parameters in it.
@@ -164,12 +170,12 @@ def maximise(of: Conjugate, xi: Array, nu: Array, start: Array, *, slopes: bool)
 
     def at(u: Array) -> Jet:
         coordinates = variables(list(u))
-        eta: list[Any] = [chart.at(one) for chart, one in zip(of.natural, coordinates, strict=True)]  # type: ignore[arg-type]
-        value: Any = eta[0] * xi[0] - of.log_partition(*eta) * nu
+        eta: list[Any] = [chart.at(one) for chart, one in zip(natural, coordinates, strict=True)]  # type: ignore[arg-type]
+        value: Any = eta[0] * xi[0] - log_partition(*eta) * nu
         for one, x in zip(eta[1:], xi[1:], strict=True):
             value = value + one * x
         if slopes:
-            for chart, one in zip(of.natural, coordinates, strict=True):
+            for chart, one in zip(natural, coordinates, strict=True):
                 value = value + chart.log_slope(one)  # type: ignore[arg-type]
         return value
 

@@ -6,22 +6,21 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 from scipy.special import logsumexp
 
-from tobitgp.mixture.family import ComponentDistribution, first_between, first_beyond
+from tobitgp.mixture.exponential_members import ExponentialMembers
+from tobitgp.mixture.family import ComponentDistribution, first_beyond
 from tobitgp.mixture.truncated_statistics import Members, TailSums, Truncated
 from tobitgp.numerics.unimodal import Interval, Range, find_range, nodes_of
 from tobitgp.typing import Array, BoolArray, IntArray
 
-if TYPE_CHECKING:
-    from tobitgp.mixture.exponential_family import ExponentialFamily
-
 _MOMENT_NODES = 40
 MANY = 1000  # ends of rows that are worth panels
 _NOTHING = 1e-12
+_MOST_STEPS, _ROUNDING = 200, 1e-12  # of Newton's method for quantiles
 _KEPT = 64
 _FAR = 1e15  # value at which a hazard has come to its limit
 
@@ -30,7 +29,7 @@ class FamilyComponents(ComponentDistribution):
     """What distributions have in common that a family makes."""
 
     __slots__ = ()
-    family: ExponentialFamily
+    family: ExponentialMembers
     scale: float  # of the response
 
     @property
@@ -39,34 +38,51 @@ class FamilyComponents(ComponentDistribution):
         return self.family.discrete
 
     @abstractmethod
-    def search_range(self) -> tuple[float, float]:
-        """Where quantiles are looked for: counts, or coordinates."""
+    def search_range(self) -> tuple[Array, Array, Array]:
+        """Counts or coordinates (K,) between which quantiles are looked for, and where the search begins."""
 
     @np.errstate(all="ignore")
     def ppf(self, q: Array) -> Array:
-        """By halving; of counts exact."""
-        q = np.asarray(q, dtype=np.float64)
+        """Quantiles (K, n) of shares (n,) or (K, n): of counts exact."""
+        q = np.broadcast_to(np.asarray(q, dtype=np.float64), (len(self), np.shape(q)[-1]))
         log_q, log_rest, left = np.log(q), np.log1p(-q), q < 0.5
-        values, (start, end) = self.family.values, self.search_range()
-
-        def reached(u: Array) -> BoolArray:
-            x = u if self.discrete else self.scale * values.at(u)
-            return np.asarray(np.where(left, self.log_cdf(x) >= log_q, self.log_sf(x) <= log_rest))
-
-        low = np.full((len(self), len(q)), start)
-        if self.discrete:
-            high = first_beyond(reached, low, np.ones_like(low), end, discrete=True)
-            return np.where(q >= 1.0, end, high)
-        high = first_between(reached, low, np.full_like(low, end), discrete=False)
+        low, start, high = (np.broadcast_to(one[:, None], q.shape) for one in self.search_range())
         bottom, top = self.family.ends
-        return np.where(q <= 0.0, bottom, np.where(q >= 1.0, top, self.scale * values.at(high)))
+        if self.discrete:
+            found = first_beyond(
+                lambda x: np.asarray(np.where(left, self.log_cdf(x) >= log_q, self.log_sf(x) <= log_rest)),
+                low,
+                np.ones_like(low),
+                top,
+                discrete=True,
+            )
+            return np.where(q >= 1.0, top, found)
+        z = self._solved(np.where(left, log_q, log_rest), left, low, start, high)
+        return np.where(q <= 0.0, bottom, np.where(q >= 1.0, top, self.scale * self.family.values.at(z)))
+
+    def _solved(self, goal: Array, left: BoolArray, low: Array, z: Array, high: Array) -> Array:
+        """Coordinates at which the logarithm of the nearer tail is ``goal``, by Newton's method within ends."""
+        values = self.family.values
+        for _ in range(_MOST_STEPS):
+            x = self.scale * values.at(z)
+            tail = np.where(left, self.log_cdf(x), self.log_sf(x))
+            excess = np.where(left, tail - goal, goal - tail)
+            low, high = np.where(excess < 0.0, z, low), np.where(excess < 0.0, high, z)
+            slope = np.exp(self.log_density(x) + np.log(self.scale) + values.log_slope(z) - tail)
+            new = z - excess / slope
+            new = np.where((new >= low) & (new <= high), new, 0.5 * (low + high))
+            near = np.abs(new - z) <= _ROUNDING * np.maximum(1.0, np.abs(z))
+            z = new
+            if (near | ~(goal > -np.inf) | ~np.isfinite(goal)).all():
+                break
+        return z
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemberComponents(FamilyComponents):
     """Members of a family at natural parameters, K of them."""
 
-    family: ExponentialFamily
+    family: ExponentialMembers
     eta: Array  # (S, K)
     scale: float = 1.0
 
@@ -101,20 +117,26 @@ class MemberComponents(FamilyComponents):
         largest, many = self.family.bucket(y), y.shape[-1] > MANY
         return _with_moments(self.family, self.eta.tobytes(), len(self), largest, many)
 
-    def search_range(self) -> tuple[float, float]:
-        """Where quantiles are looked for: counts, or coordinates."""
+    def search_range(self) -> tuple[Array, Array, Array]:
         if self.discrete:
-            return self.family.ends[0] - 1.0, self.family.ends[1]
+            low, high = (np.full(len(self), end) for end in self.family.ends)
+            return low - 1.0, low, high
         found = _range(self.family, self.eta.tobytes(), len(self))
-        return float(found.far_low.min()), float(found.far_high.max())
+        return found.far_low, found.mode, found.far_high
 
     def rvs(self, rng: np.random.Generator) -> Array:
-        share, out = rng.random(len(self)), np.empty(len(self))
-        distinct, which = np.unique(self.eta, axis=1, return_inverse=True)
-        some = type(self)(self.family, distinct, self.scale)
-        for j in range(distinct.shape[1]):
-            at = which.ravel() == j
-            out[at] = some[[j]].ppf(share[at])[0]
+        """By quantiles, of each different member in rows of a common length."""
+        share = rng.random(len(self))
+        distinct, which, counts = np.unique(self.eta, axis=1, return_inverse=True, return_counts=True)
+        length = -(-len(self) // len(counts))
+        rows = -(-counts // length)
+        order = np.argsort(which.ravel(), kind="stable")
+        rank = np.arange(len(self)) - np.repeat(np.cumsum(counts) - counts, counts)
+        at = np.repeat(np.cumsum(rows) - rows, counts) + rank // length, rank % length
+        q = np.full((rows.sum(), length), 0.5)
+        q[at] = share[order]
+        out = np.empty(len(self))
+        out[order] = type(self)(self.family, np.repeat(distinct, rows, axis=1), self.scale).ppf(q)[at]
         return out
 
     @np.errstate(all="ignore")
@@ -139,6 +161,7 @@ class MemberComponents(FamilyComponents):
     def mean(self) -> Array:
         return self.scale * self._moments()[0]
 
+    @np.errstate(invalid="ignore")
     def variance(self) -> Array:
         first, second = self._moments()
         return self.scale**2 * np.where(np.isfinite(second), second - first**2, np.inf)
@@ -158,7 +181,7 @@ class MemberComponents(FamilyComponents):
 
 
 @lru_cache(maxsize=_KEPT)
-def _range(family: ExponentialFamily, eta: bytes, k: int) -> Range:
+def _range(family: ExponentialMembers, eta: bytes, k: int) -> Range:
     """Where densities lie on their coordinate."""
     members = family.members(np.frombuffer(eta).reshape(-1, k))
     with np.errstate(all="ignore"):
@@ -168,7 +191,7 @@ def _range(family: ExponentialFamily, eta: bytes, k: int) -> Range:
 
 
 @lru_cache(maxsize=_KEPT)
-def _moments(family: ExponentialFamily, eta: bytes, k: int) -> Array:
+def _moments(family: ExponentialMembers, eta: bytes, k: int) -> Array:
     """Means of a value and its square, (2, K), infinite where there are none."""
     members = family.members(np.frombuffer(eta).reshape(-1, k))
     with np.errstate(all="ignore"):
@@ -192,7 +215,7 @@ def _moment(members: Members, values: Interval, k: int, r: float) -> Array:
 
 
 @lru_cache(maxsize=_KEPT)
-def _with_moments(family: ExponentialFamily, eta: bytes, k: int, largest: float, many: bool) -> TailSums:
+def _with_moments(family: ExponentialMembers, eta: bytes, k: int, largest: float, many: bool) -> TailSums:
     """Tails with means of the statistics, of a value, and of its square."""
     members = family.members(np.frombuffer(eta).reshape(-1, k))
     more = np.concatenate([members.eta, np.zeros((2, k))])
@@ -208,7 +231,7 @@ def _with_moments(family: ExponentialFamily, eta: bytes, k: int, largest: float,
 class PosteriorComponents(FamilyComponents):
     """Members of a family weighted by the points on which a posterior is laid out, for K components."""
 
-    family: ExponentialFamily
+    family: ExponentialMembers
     eta: Array  # (S, K, M)
     weight: Array  # (K, M)
     scale: float = 1.0
@@ -243,8 +266,9 @@ class PosteriorComponents(FamilyComponents):
     def log_interval(self, lower: Array, upper: Array) -> Array:
         return self._mixed(lambda members: lambda low: members.log_interval(low, upper), lower)
 
-    def search_range(self) -> tuple[float, float]:
-        return self._members().search_range()
+    def search_range(self) -> tuple[Array, Array, Array]:
+        low, start, high = (one.reshape(self.weight.shape) for one in self._members().search_range())
+        return low.min(axis=1), (self.weight * start).sum(axis=1), high.max(axis=1)
 
     def rvs(self, rng: np.random.Generator) -> Array:
         """A point of the posterior first."""

@@ -14,44 +14,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import logit, ndtri
 
-from tobitgp.errors import NumericalError, SpecError
-from tobitgp.mixture.conjugate_posterior import Conjugate, Expectations, InnerFunction, maximise
+from tobitgp.errors import SpecError
+from tobitgp.mixture.conjugate_posterior import Conjugate, Expectations, InnerFunction
 from tobitgp.mixture.exponential_components import MANY, MemberComponents, PosteriorComponents
-from tobitgp.mixture.family import ComponentDistribution, MixtureFamily, RowStatistics, Sums, inverse
+from tobitgp.mixture.exponential_members import TRIED, tails_of
+from tobitgp.mixture.exponential_points import ExponentialPoints
+from tobitgp.mixture.family import ComponentDistribution, RowStatistics, Sums, inverse
 from tobitgp.mixture.mixture_priors import ComponentPrior
-from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Support, WorkingRows
-from tobitgp.mixture.truncated_statistics import Members, TailSums, count_tails, density_tails
+from tobitgp.mixture.mixture_rows import MixtureRows, MixtureUnits
 from tobitgp.numerics.jets import Jet, dense, variables
 from tobitgp.numerics.roots import slope
 from tobitgp.numerics.unimodal import Interval
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array
 
 _PRIOR_ROWS = 0.1  # that the default prior is worth
-_KEPT = 64  # posteriors, and sums in tails, that are remembered
+_KEPT = 64  # posteriors that are remembered
 _STEP = 0.02  # of what a row says, in second derivatives of a posterior
-_NARROWEST = 0.02  # sd of a statistic, in that of the rows, below which point estimates do not go
-_HALVINGS = 40
 _LARGEST_ERROR = 5.0
-_TO_BOUND = 0.3  # of the distance to a bound of a natural parameter, that a step is at most
-_TRIED = np.linspace(-3.0, 3.0, 7)  # coordinates at which a family is tried out
-_EDGE = 0.5  # of the distance to an end of the support that values keep, up to which others are moved
-_RIGHT = 1e-6  # to which probabilities have to sum to 1
 
 
-class Moments(NamedTuple):
-    """Of the statistics, at K natural parameters."""
-
-    log_partition: Array  # (K,)
-    mean: Array  # (S, K)
-    cov: Array  # (S, S, K)
-
-
-class ExponentialFamily(MixtureFamily):
+class ExponentialFamily(ExponentialPoints):
     r"""A family of components, :math:`f(y|\eta) = h(y) \exp(\eta \cdot T(y) - A(\eta))`, given as ``family=``.
 
     Truncated and censored statistics, moments, tails, quantiles, the conjugate prior and everything else follow from
@@ -118,9 +105,8 @@ class ExponentialFamily(MixtureFamily):
     """
 
     __slots__ = (
-        *("conjugate", "discrete", "ends", "free_of", "growing", "hyperparameters", "links", "log_base", "made_by"),
-        *("log_partition", "name", "natural", "of_natural", "parameters", "positive", "powers", "prior_given"),
-        *("statistic", "support", "values"),
+        *("conjugate", "free_of", "growing", "hyperparameters", "links", "made_by", "of_natural", "parameters"),
+        *("positive", "powers", "prior_given"),
     )
 
     def __init__(
@@ -138,15 +124,15 @@ class ExponentialFamily(MixtureFamily):
         prior: Mapping[str, float] | None = None,
         collapsed: tuple[InnerFunction, Interval] | None = None,
     ) -> None:
-        if not 1 <= len(natural) <= 2:
-            raise SpecError(f"natural={natural!r}: a family has one natural parameter or two.")
-        self.name, self.log_partition, self.discrete = name, log_partition, discrete  # type: ignore[misc]
-        self.statistic: Callable[[Array], tuple[Array, ...]] = lambda y: _as_tuple(statistic(y))
-        self.log_base: Callable[[Array], Array] = np.zeros_like if log_base is None else log_base
-        self.natural = tuple(Interval(float(low), float(high)) for low, high in natural)
-        self.ends = float(support[0]), float(support[1])  # type: ignore[misc]
-        self.values = Interval() if discrete else Interval(*self.ends)
-        self.support: Support = "counts" if discrete else "positive" if self.ends[0] >= 0.0 else "real"  # type: ignore[misc]
+        super().__init__(
+            name,
+            statistic=statistic,
+            log_partition=log_partition,
+            natural=natural,
+            log_base=log_base,
+            support=support,
+            discrete=discrete,
+        )
         size = len(self.natural)
         names = [f"eta{i + 1}" if size > 1 else "eta" for i in range(size)]
         chosen = dict(parameters or {one: _nth(i) for i, one in enumerate(names)})
@@ -158,7 +144,6 @@ class ExponentialFamily(MixtureFamily):
         self.conjugate = Conjugate(self.natural, log_partition, collapsed)
         self.made_by: tuple[str, float] = ("", 0.0)
         self.prior_given = None if prior is None else self._given(prior)
-        self._try_out()
         self.links, self.growing = self._links(), self._growing()
 
     def __repr__(self) -> str:
@@ -174,85 +159,6 @@ class ExponentialFamily(MixtureFamily):
             raise SpecError(f"prior={dict(prior)!r}: give {' and '.join(map(repr, self.hyperparameters))}.")
         return np.array([prior[one] for one in self.hyperparameters], dtype=np.float64)
 
-    @np.errstate(all="ignore")
-    def _try_out(self) -> None:
-        """Raise an error where the functions do not make a family."""
-        eta = self.reference(1)
-        y = self.ends[0] + np.arange(3.0) if self.discrete else self.values.at(_TRIED)
-        y = y[y <= self.ends[1]]
-        shapes = [np.shape(one) for one in self.statistic(y)]
-        if shapes != [y.shape] * len(self.natural):
-            raise SpecError(
-                f"statistic=: {len(y)} values gave arrays of the shapes {shapes}. Return one array of their shape "
-                f"for each of the {len(self.natural)} natural parameters."
-            )
-        if np.shape(self.log_base(y)) != y.shape:
-            raise SpecError(f"log_base=: {len(y)} values gave the shape {np.shape(self.log_base(y))}. Return theirs.")
-        try:
-            found = self.sums_of(
-                Members(self.statistic, self.log_base, eta, self.moments(eta).log_partition), 1.0, many=False
-            )
-        except NumericalError:
-            found = None
-        mean = self.moments(eta).mean
-        total = np.nan if found is None else float(found.whole()[0])
-        if not abs(total - 1.0) < _RIGHT:
-            raise SpecError(
-                f"{self.name}: probabilities sum to {total:.6g} at the natural parameters {eta[:, 0].tolist()}, and "
-                "must sum to 1. Check statistic=, log_partition=, log_base= and support=."
-            )
-        if found is not None and not np.allclose(found.mean, mean, rtol=1e-4, atol=1e-4):
-            raise SpecError(
-                f"{self.name}: the statistics have the means {found.mean[:, 0].round(4).tolist()}, and the derivatives "
-                f"of log_partition are {mean[:, 0].round(4).tolist()}. Both must be equal."
-            )
-
-    # -- members ------------------------------------------------------------------------------------------------------
-
-    def moments(self, eta: Array) -> Moments:
-        """A and its derivatives at natural parameters (S, K)."""
-        with np.errstate(all="ignore"):
-            jet = self.log_partition(*variables(list(eta)))
-            mean, cov = dense(jet, eta.shape)
-        inside = np.all([one.inside(x) for one, x in zip(self.natural, eta, strict=True)], axis=0)
-        return Moments(*(np.where(inside, one, np.nan) for one in (jet.value, mean, cov)))
-
-    def members(self, eta: Array) -> Members:
-        """Members at natural parameters (S, K)."""
-        found = self.moments(eta)
-        return Members(self.statistic, self.log_base, eta, found.log_partition, found.mean)
-
-    def sums_of(self, members: Members, largest: float, *, many: bool) -> TailSums:
-        """What members have below and above ends."""
-        if self.discrete:
-            return count_tails(members, *self.ends, largest)
-        return density_tails(members, self.values, many=many)
-
-    def bucket(self, x: Array) -> float:
-        """A count above all of some values, the same for most of such sets; 0 for densities."""
-        if not self.discrete:
-            return 0.0
-        finite = x[np.isfinite(x)]
-        return 2.0 ** np.ceil(np.log2(max(float(finite.max(initial=1.0)), 1.0)))
-
-    @np.errstate(all="ignore")
-    def takes(self, y: Array) -> BoolArray:
-        """Whether values have a density or a probability."""
-        inside = (y >= self.ends[0]) & (y <= self.ends[1]) & np.isfinite(y)
-        safe = np.where(inside, y, self.values.at(np.zeros(1))[0] if not self.discrete else self.ends[0])
-        known = np.all([np.isfinite(one) for one in (*self.statistic(safe), self.log_base(safe))], axis=0)
-        return np.asarray(inside & known & ((y == np.floor(y)) | (not self.discrete)))
-
-    def drawn_in(self, y: Array) -> Array:
-        if self.discrete:
-            return np.clip(y, *self.ends)
-        good = self.takes(y) & self.values.inside(y)
-        if not good.any():
-            return self.values.at(np.zeros_like(y))
-        away = _EDGE * (y[good] - self.ends[0]).min() if np.isfinite(self.ends[0]) else 0.0
-        room = _EDGE * (self.ends[1] - y[good]).min() if np.isfinite(self.ends[1]) else 0.0
-        return np.clip(y, self.ends[0] + away, self.ends[1] - room)
-
     # -- rows ---------------------------------------------------------------------------------------------------------
 
     def terms(self, rows: MixtureRows, theta: Array) -> RowStatistics:
@@ -265,7 +171,7 @@ class ExponentialFamily(MixtureFamily):
             return RowStatistics(log_p, T)
         ends = rows.upper if rows.kind == "left" else rows.lower
         largest = self.bucket(np.concatenate([ends, rows.upper]) if self.discrete else ends)
-        sums = _sums(self, theta.tobytes(), theta.shape[1], largest, len(rows) > MANY)
+        sums = tails_of(self, theta.tobytes(), theta.shape[1], largest, len(rows) > MANY)
         if rows.kind == "interval":
             found = sums.between(rows.lower, rows.upper)
         else:
@@ -274,9 +180,6 @@ class ExponentialFamily(MixtureFamily):
 
     def lost(self, y: Array) -> Array:
         return np.asarray(self.log_base(y))
-
-    def reference(self, k: int) -> Array:
-        return np.tile(np.array([[float(one.at(np.zeros(1))[0])] for one in self.natural]), (1, k))
 
     def location(self, theta: Array) -> Array:
         """Means of a statistic that grows with the response, or of the response."""
@@ -291,15 +194,6 @@ class ExponentialFamily(MixtureFamily):
 
     def _within(self) -> tuple[float, float]:
         return self.ends[0] + 1e-9, np.inf if np.isinf(self.ends[1]) else self.ends[1] - 1e-9
-
-    def sizes(self, theta: Array) -> Array:
-        cov = np.moveaxis(self.moments(theta).cov, 2, 0)
-        with np.errstate(all="ignore"):
-            return np.sqrt(np.maximum(np.diagonal(np.linalg.pinv(np.nan_to_num(cov)), axis1=1, axis2=2).T, 1e-300))
-
-    def steps(self, theta: Array) -> Array:
-        free = [np.minimum(x - one.low, one.high - x) for one, x in zip(self.natural, theta, strict=True)]
-        return np.minimum(self.sizes(theta), _TO_BOUND * np.stack(free))
 
     # -- posteriors ---------------------------------------------------------------------------------------------------
 
@@ -398,7 +292,7 @@ class ExponentialFamily(MixtureFamily):
 
     def _links(self) -> tuple[str, ...]:
         """Scales on which parameters have no bound: log of positive ones, logit of those between 0 and 1."""
-        grid = np.stack([one.ravel() for one in np.meshgrid(*[_TRIED] * len(self.natural))])
+        grid = np.stack([one.ravel() for one in np.meshgrid(*[TRIED] * len(self.natural))])
         eta = np.stack([one.at(u) for one, u in zip(self.natural, grid, strict=True)])
         links = []
         for value in self._read(eta, MixtureUnits())[0]:
@@ -408,7 +302,7 @@ class ExponentialFamily(MixtureFamily):
 
     def _growing(self) -> int | None:
         """Which statistic grows with the response, where one does."""
-        y = self.ends[0] + np.arange(2.0) if self.discrete else self.values.at(_TRIED)
+        y = self.ends[0] + np.arange(2.0) if self.discrete else self.values.at(TRIED)
         rises = [bool((np.diff(one) > 0.0).all()) for one in self.statistic(y)]
         return rises.index(True) if any(rises) else None
 
@@ -439,80 +333,14 @@ class ExponentialFamily(MixtureFamily):
         """Of coordinates of the natural parameters."""
         return inverse(slopes)
 
-    # -- maximum likelihood -------------------------------------------------------------------------------------------
-
-    def maximum(self, theta: Array, sums: Sums, floor: Floor, *, cautious: bool = False) -> Array:
-        """Where the means of the statistics are those of the rows, or on the way there where a bound is met."""
-        held = sums.counts > 0.0
-        mean = np.where(held, sums.statistics / np.where(held, sums.counts, 1.0), self.moments(theta).mean)
-        start = np.stack([one.coordinate(x) for one, x in zip(self.natural, theta, strict=True)])
-        u = maximise(self.conjugate, mean, np.ones(theta.shape[1]), start, slopes=False)[0]
-        new = np.stack([one.at(x) for one, x in zip(self.natural, u, strict=True)])
-        new = np.where(held & np.isfinite(new).all(axis=0), new, theta)
-        if self._allowed(new, floor).all():
-            return new
-        low, high = np.zeros(theta.shape[1]), np.ones(theta.shape[1])
-        for _ in range(_HALVINGS):
-            middle = np.where(self._allowed(theta + high * (new - theta), floor), high, 0.5 * (low + high))
-            good = self._allowed(theta + middle * (new - theta), floor)
-            low, high = np.where(good, middle, low), np.where(good, high, middle)
-        return np.asarray(theta + low * (new - theta))
-
-    def score(self, theta: Array, sums: Sums) -> Array:
-        return np.asarray(sums.statistics - sums.counts * self.moments(theta).mean)
-
-    def floor(self, working: WorkingRows) -> Floor:
-        """A part of the standard deviations of the statistics among the ends of the rows."""
-        lower, upper, weight = working.joined()
-        y = np.concatenate([lower, upper])
-        w = np.concatenate([weight, weight])
-        good = self.takes(y)
-        if not good.any():
-            return np.zeros((len(self.natural), 1))
-        T = np.stack(self.statistic(y[good]))
-        mean = np.average(T, axis=1, weights=w[good])[:, None]
-        sd = np.sqrt(np.average((T - mean) ** 2, axis=1, weights=w[good]))
-        return np.asarray(_NARROWEST * sd[:, None])
-
-    def _width(self, theta: Array, floor: Floor) -> Array:
-        """Largest standard deviation of a statistic in its floor, (K,)."""
-        sd = np.sqrt(np.diagonal(self.moments(theta).cov).T)
-        with np.errstate(all="ignore"):
-            return np.asarray((sd / np.asarray(floor)).max(axis=0))
-
-    def _allowed(self, theta: Array, floor: Floor) -> BoolArray:
-        return np.asarray(self._width(theta, floor) >= 1.0)
-
-    def bounds(self, theta: Array, floor: Floor) -> tuple[Array, Array]:
-        low, high = (np.array([[getattr(one, end)] for one in self.natural]) for end in ("low", "high"))
-        return low, high
-
-    def possible(self, theta: Array, floor: Floor) -> bool:
-        return bool(self._allowed(theta, floor).all())
-
-    def held(self, theta: Array, floor: Floor) -> BoolArray:
-        return np.broadcast_to(self.narrow(theta, floor), theta.shape)
-
-    def narrow(self, theta: Array, floor: Floor) -> BoolArray:
-        return np.asarray(self._width(theta, floor) < 1.0 + 1e-6)
-
 
 @lru_cache(maxsize=_KEPT)
 def _expectations(conjugate: Conjugate, q: bytes, k: int) -> Expectations:
     return conjugate.expectations(np.frombuffer(q).reshape(-1, k))
 
 
-@lru_cache(maxsize=_KEPT)
-def _sums(family: ExponentialFamily, theta: bytes, k: int, largest: float, many: bool) -> TailSums:
-    return family.sums_of(family.members(np.frombuffer(theta).reshape(-1, k)), largest, many=many)
-
-
 def _nth(i: int) -> Callable[..., Any]:
     return lambda *eta: eta[i]
-
-
-def _as_tuple(values: Any) -> tuple[Array, ...]:
-    return tuple(values) if isinstance(values, (tuple, list)) else (values,)
 
 
 def _as_jet(value: Any, k: int) -> Jet:

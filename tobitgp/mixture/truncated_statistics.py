@@ -21,7 +21,7 @@ from tobitgp.errors import NumericalError
 from tobitgp.numerics.unimodal import FALL, Interval, Range, find_range
 from tobitgp.typing import Array, IntArray
 
-_PANELS, _OUTER, _NODES = 40, 12, 8  # on either side of a mode, beyond them, and nodes in each
+_PANELS, _OUTER, _NODES = 40, 18, 8  # on either side of a mode, beyond them, and nodes in each
 _STEEP = 1.5  # nats that a density changes in a panel up to which its nodes are enough for each other
 _ALONE, _AIM, _MOST_FALL, _TRIES, _NEAR = 16, 52.0, 75.0, 80, 1e-4
 _CANCELS = 0.5  # ratio of tails from which an interval has nodes for itself

@@ -2,7 +2,8 @@
 
 A function is given by its logarithm on an unbounded coordinate. Grids that close in on the maximum, and on where the
 function has fallen by 40 nats on either side, need no derivatives. Gauss-Legendre nodes on both sides of the maximum,
-which cluster there, are exact to some 1e-12 for functions whose logarithm is concave.
+which cluster there, are exact to some 1e-12 for functions whose logarithm is concave. Equal steps in an inverse sine of
+the distance from it need fewer nodes, which lie where the function does.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ _FIRST, _GRID = 60, 25  # points of the first grid on either side of 0, and of l
 _STEPS = np.array([0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 1000.0])  # about a guess
 _MOST_ZOOMS = 40
 _LEVEL = 0.5  # nats between neighbours on a grid at which the maximum is known well enough
+_STEP = 0.18  # between sparse nodes
+_SMALLEST = 1e-14  # of a coordinate, that a function may be wide
 _FAR = 1e4  # nats below the maximum to which some look
 _SHARES = np.concatenate([[0.0], 10.0 ** np.linspace(-15.0, 0.0, 76)])  # of the way to the end of a coordinate
 
@@ -79,6 +82,7 @@ class Range(NamedTuple):
     top: Array  # logarithm there
     low: Array
     high: Array
+    near: Array  # distance at which they have fallen by a nat, on the side on which it is shorter
     far_low: Array  # where they have fallen by 10,000 nats, or the end of the coordinate
     far_high: Array
     ends: BoolArray  # whether a function falls by 40 nats on both sides
@@ -100,8 +104,8 @@ def find_range(log_function: LogFunction, n: int, largest: float, near: tuple[Ar
         if (top - np.minimum(f[rows, before], f[rows, after]) < _LEVEL).all():
             break
         u = np.linspace(u[rows, before], u[rows, after], _GRID, axis=1)
-    (low, high), (far_low, far_high), falls = _ends(values, mode, top, largest)
-    return Range(mode, top, low, high, far_low, far_high, falls & np.isfinite(top))
+    (low, high), width, (far_low, far_high), falls = _ends(values, mode, top, largest)
+    return Range(mode, top, low, high, width, far_low, far_high, falls & np.isfinite(top))
 
 
 def _first_grid(n: int, largest: float, near: tuple[Array, Array] | None) -> Array:
@@ -115,8 +119,8 @@ def _first_grid(n: int, largest: float, near: tuple[Array, Array] | None) -> Arr
     return np.concatenate([-ends, inside, ends], axis=1)
 
 
-def _ends(values: LogFunction, mode: Array, top: Array, largest: float) -> tuple[Array, Array, BoolArray]:
-    """Where functions have fallen by 40 nats and by 10,000 (2, n), and whether they have by 40 on both sides."""
+def _ends(values: LogFunction, mode: Array, top: Array, largest: float) -> tuple[Array, Array, Array, BoolArray]:
+    """Where functions have fallen by 40 nats (2, n), how soon by 1 (n,), by 10,000, and whether by 40 on both sides."""
     way = np.stack([-largest - mode, largest - mode])[:, :, None]
 
     def fall(share: Array) -> Array:
@@ -127,6 +131,7 @@ def _ends(values: LogFunction, mode: Array, top: Array, largest: float) -> tuple
     share = np.broadcast_to(_SHARES, (*way.shape[:2], len(_SHARES)))
     fallen = fall(share)
     far = np.argmax(_at_last(fallen >= _FAR), axis=2)
+    near = np.abs(way[:, :, 0]) * _SHARES[np.argmax(_at_last(fallen >= 1.0), axis=2)]
     at = np.argmax(_at_last(fallen >= FALL), axis=2)[:, :, None]
     start, end = (np.take_along_axis(share, np.maximum(one, 0), axis=2) for one in (at - 1, at))
     finer = start + (end - start) * np.linspace(0.0, 1.0, _GRID)
@@ -134,7 +139,7 @@ def _ends(values: LogFunction, mode: Array, top: Array, largest: float) -> tuple
     at = np.argmax(_at_last(fallen_finer >= FALL), axis=2)[:, :, None]
     ends = mode + (way * np.take_along_axis(finer, at, axis=2))[:, :, 0]
     falls = (np.take_along_axis(fallen_finer, at, axis=2) >= FALL).all(axis=(0, 2))
-    return ends, mode + way[:, :, 0] * _SHARES[far], np.asarray(falls)
+    return ends, near.min(axis=0), mode + way[:, :, 0] * _SHARES[far], np.asarray(falls)
 
 
 def _at_last(holds: BoolArray) -> BoolArray:
@@ -163,3 +168,13 @@ def nodes_of(found: Range, size: int) -> Nodes:
         half = 0.5 * (end - start)[:, None]
         parts.append((start[:, None] + half * (1.0 + x), half * w))
     return Nodes(*(np.concatenate(each, axis=1) for each in zip(*parts, strict=True)))
+
+
+def sparse_nodes_of(found: Range) -> Nodes:
+    """Nodes at equal steps of ``asinh((u - mode) / near)``, as many for each function."""
+    unit = np.maximum(found.near, _SMALLEST * np.maximum(np.abs(found.mode), 1.0))
+    low, high = (np.arcsinh((end - found.mode) / unit) for end in (found.low, found.high))
+    size = int(np.ceil(np.nanmax((high - low) / _STEP, initial=2.0)))
+    t = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, size + 1)
+    step = ((high - low) / size)[:, None]
+    return Nodes(found.mode[:, None] + unit[:, None] * np.sinh(t), step * unit[:, None] * np.cosh(t))

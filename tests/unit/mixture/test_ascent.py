@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from support.mixtures import NAMES, random_rows
+from support.mixtures import EVERY, random_rows
 
 import tobitgp as tg
 from tobitgp.mixture import EMCM, VBCM, DirichletProcess, fit_mixture
@@ -25,7 +25,7 @@ def test_all_starts_reach_the_top_of_a_flat_ridge():
     np.testing.assert_allclose(fit.ends[1:5], fit.ends[0], rtol=0.0, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("method", [VBCM, EMCM])
 def test_where_jumps_end_plain_steps_find_nothing(name, method):
     rows = random_rows(np.random.default_rng(5), name, 120)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from scipy import stats
-from support.mixtures import NAMES, random_rows
+from support.mixtures import EVERY, NAMES, random_rows
 
 from tobitgp.mixture import EMCM, VBCM, fit_mixture, intervals, linear_response, posterior_covariance
 from tobitgp.mixture.array_fit import MIXTURE_FAMILIES
@@ -29,7 +29,7 @@ def test_intervals_of_a_rate_are_those_of_its_posterior(name):
     np.testing.assert_allclose(intervals(fit, posterior_covariance(fit), level=0.99)[1], exact, rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("method", [VBCM(n_init=2), EMCM(n_init=2)], ids=["vbcm", "em"])
 def test_ends_lie_about_the_estimates_and_where_parameters_may(name, method):
     rows = random_rows(np.random.default_rng(3), name, 80)
