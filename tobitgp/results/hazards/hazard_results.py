@@ -331,6 +331,9 @@ class HazardResults(Results):
     def _ratio_kind(self) -> Kind:
         return Kind(HAZARD, -1.0)
 
+    def _ratio_tables(self, alpha: float) -> list[pd.DataFrame]:
+        return [self.hazard_ratios(alpha)]
+
     @property
     def _kind(self) -> str:  # type: ignore[override]
         return "piecewise" if self._parts.estimated else "hazard"

@@ -228,6 +228,9 @@ class ParametricHazardResults(LikelihoodResults):
             )
         return Kind(HAZARD if self._parts.link == "hazard" else ODDS, 1.0)
 
+    def _ratio_tables(self, alpha: float) -> list[pd.DataFrame]:
+        return [self.hazard_ratios(alpha)]
+
     def _log_ratios(self, contrasts: Contrasts, sign: float) -> Linear:
         return self._linear.combine(sign * contrasts.columns, -sign * contrasts.offset)
 
