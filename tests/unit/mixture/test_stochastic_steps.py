@@ -43,7 +43,7 @@ def test_the_conditions_of_robbins_and_monro_are_allowed(delay, forgetting):
 )
 def test_other_settings_are_one_clear_error(setting):
     ((name, value),) = setting.items()
-    with pytest.raises(SpecError, match=rf"^SVBCM\({name}={value!r}\): "):
+    with pytest.raises(SpecError, match=rf"^{name}={value!r}: "):
         SVBCM(**setting)
 
 

@@ -114,7 +114,7 @@ def test_neighbours_by_the_number_of_inputs():
 
 @pytest.mark.filterwarnings("ignore:The inducing inputs are too few")
 def test_given_inducing_inputs_are_features():
-    assert standing(term('kernel="matern32"'), lengthscale=0.005, inducing=50) is None
+    assert standing(term('kernel="matern32"'), lengthscale=0.005, method=tg.EP(inducing=50)) is None
 
 
 @pytest.mark.filterwarnings("ignore:The inducing inputs are too few")

@@ -91,8 +91,8 @@ def test_families_of_one_response_are_compared(rbf, fit):
     assert set(table["kind"]) == {"ep"}
 
 
-def test_log_evidence_integrated(fit):
-    averaged = fit(method=tg.EP(hyper="integrate"))
+def test_log_evidence_integrated(data):
+    averaged = tg.fit(RBF, data, method=tg.EP(hyper="integrate"))
     assert tg.compare([averaged], by="log_evidence_integrated")["value"].tolist() == [averaged.log_evidence_integrated]
 
 

@@ -31,13 +31,15 @@ def test_a_fit_with_functions_is_not_saved(data, tmp_path):
 
 
 def test_random_effects_of_hazards_are_drawn(data):
-    fit = tg.fit("Surv(time, event) ~ x + (1 | g)", data, family=tg.PH("piecewise", bands=2), hyper="maximize")
+    fit = tg.fit(
+        "Surv(time, event) ~ x + (1 | g)", data, family=tg.PH("piecewise", bands=2), method=tg.EP(hyper="maximize")
+    )
     assert [ax.get_xlabel() for ax in fit.plot_terms()] == ["x", "g"]
 
 
 @pytest.mark.parametrize("what", ["uncensored", "observed", "sigma", "conditional"])
 def test_effects_of_hazards_are_on_what_is_known(data, what):
-    fit = tg.fit("Surv(time, event) ~ x", data, family=tg.PH("gp", bands=2), hyper="maximize")
+    fit = tg.fit("Surv(time, event) ~ x", data, family=tg.PH("gp", bands=2), method=tg.EP(hyper="maximize"))
     with pytest.raises(SpecError):
         fit.marginal_effects(what)
 
