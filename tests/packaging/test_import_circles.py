@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import tobitgp
-from tobitgp.results.results import Results
 from tobitgp.storage.loading import RESULTS
 
 PACKAGE = Path(tobitgp.__file__).parent
@@ -45,5 +44,4 @@ def test_only_kinds_ask_which_kind_a_fit_is():
 @pytest.mark.parametrize("made", RESULTS.values())
 def test_results_have_few_base_classes(made):
     kind = getattr(made, "__self__", made)
-    assert issubclass(kind, Results)
     assert len([base for base in kind.__mro__ if base.__module__.startswith("tobitgp")]) <= 5

@@ -7,12 +7,12 @@ from tobitgp.mixture.arranged_rows import arrange, read_rows
 from tobitgp.mixture.array_fit import MIXTURE_FAMILIES, read_prior
 from tobitgp.mixture.coordinate_ascent import chunks_of, evaluate
 from tobitgp.mixture.evidence_bound import Bayes, Points
-from tobitgp.mixture.exponential_family import ExponentialFamily
+from tobitgp.mixture.exponential_family import NaturalFamily
 from tobitgp.mixture.mixture_priors import Dirichlet, DirichletProcess
 from tobitgp.mixture.starts import choose_units, starts
 
 # Families with functions of their own; those of test_exponential_families.py are made from theirs.
-NAMES = tuple(name for name, family in MIXTURE_FAMILIES.items() if not isinstance(family, ExponentialFamily))
+NAMES = tuple(name for name, family in MIXTURE_FAMILIES.items() if not isinstance(family, NaturalFamily))
 # The others of which mixtures are identified: those of Bernoulli components are not.
 READY = tuple(name for name in MIXTURE_FAMILIES if name not in (*NAMES, "bernoulli"))
 EVERY = (*NAMES, *(pytest.param(name, marks=pytest.mark.slow) for name in READY))

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from tobitgp.latent.collapsed_bound import ProcessPosterior, ResponseEnds, ResponseScales, row_terms
 from tobitgp.latent.latent_search import BOUNDS, divergence
@@ -61,6 +60,8 @@ class LatentProcesses:
 
     def _climb(self, start: NormalInputs, responses: ResponseEnds) -> tuple[Array, NormalInputs]:
         """Maxima of all rows together, which do not depend on each other, and their values (n,)."""
+        from scipy.optimize import minimize
+
         shape, size = start.mean.shape, start.mean.size
 
         def inputs_at(x: Array) -> NormalInputs:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from tobitgp.latent.collapsed_bound import (
     CollapsedBound,
@@ -99,6 +98,8 @@ def maximise(
     on_step: Callable[[int, float], None] | None = None,
 ) -> LatentMaximum:
     """A maximum of the bound near a start, by L-BFGS-B."""
+    from scipy.optimize import minimize
+
     last: list[Array | None] = [None]  # where Newton's method of the next evaluation starts
     steps = [0]
 

@@ -1,7 +1,6 @@
 """Mixtures of censored values: variational Bayes, its stochastic form, and maximum likelihood, on arrays."""
 
 from tobitgp.mixture.array_fit import MIXTURE_FAMILIES, fit_mixture
-from tobitgp.mixture.exponential_family import ExponentialFamily
 from tobitgp.mixture.fitted_mixture import (
     MixtureFit,
     held_parameters,
@@ -12,6 +11,7 @@ from tobitgp.mixture.fitted_mixture import (
 )
 from tobitgp.mixture.methods import EMCM, MIXTURE_METHODS, SVBCM, VBCM
 from tobitgp.mixture.mixture_priors import Dirichlet, DirichletProcess
+from tobitgp.mixture.own_family import ExponentialFamily
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.mixture.ready_families import Binomial, NegativeBinomial, Pareto
 from tobitgp.mixture.streamed_rows import Stream, mixture_of, partial_fit, start_stream

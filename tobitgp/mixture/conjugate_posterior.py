@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from tobitgp.numerics.jets import Jet, dense, variables
-from tobitgp.numerics.unimodal import Interval, Nodes, Range, find_range, nodes_of, sparse_nodes_of
+from tobitgp.numerics.unimodal import Domain, PeakNodes, Range, find_range, nodes_of, sparse_nodes_of
 from tobitgp.typing import Array, BoolArray
 
 _NODES = 40  # on either side of a maximum
@@ -65,9 +65,9 @@ class Cloud(NamedTuple):
 class Conjugate:
     """What a conjugate posterior needs of a family."""
 
-    natural: tuple[Interval, ...]
+    natural: tuple[Domain, ...]
     log_partition: LogPartition
-    collapsed: tuple[InnerFunction, Interval] | None = None  # of the coordinate that is left, and its interval
+    collapsed: tuple[InnerFunction, Domain] | None = None  # of the coordinate that is left, and its interval
 
     def expectations(self, q: Array) -> Expectations:
         """Of posteriors (xi, nu), (S + 1, K)."""
@@ -104,14 +104,14 @@ class Conjugate:
         A = np.broadcast_to(self.log_partition(eta), u.shape)
         return Inner(eta * first[:, None] - nu[:, None] * A + chart.log_slope(u), (eta,), A)
 
-    def _line(self, q: Array, of: InnerFunction, largest: float, nodes: Callable[[Range], Nodes]) -> Cloud:
+    def _line(self, q: Array, of: InnerFunction, largest: float, nodes: Callable[[Range], PeakNodes]) -> Cloud:
         xi, nu = q[:-1], q[-1]
         found = find_range(lambda u: of(u, xi, nu).log_weight, len(nu), largest)
         u, weight = nodes(found)
         at = of(u, xi, nu)
         return Cloud(at.log_weight + np.log(weight), at.eta, at.log_partition, found.ends)
 
-    def _plane(self, q: Array, nodes: Callable[[Range], Nodes]) -> Cloud:
+    def _plane(self, q: Array, nodes: Callable[[Range], PeakNodes]) -> Cloud:
         """Two natural parameters: the second on lines that follow the ridge of the density."""
         xi, nu = q[:-1], q[-1]
         (first, second), k = self.natural, len(nu)
@@ -156,12 +156,12 @@ class Conjugate:
         return Cloud(log_w.reshape(k, -1), eta, A.reshape(k, -1), exists)
 
 
-def _many(found: Range) -> Nodes:
+def _many(found: Range) -> PeakNodes:
     return nodes_of(found, _NODES)
 
 
 def maximise(
-    natural: tuple[Interval, ...], log_partition: LogPartition, xi: Array, nu: Array, start: Array, *, slopes: bool
+    natural: tuple[Domain, ...], log_partition: LogPartition, xi: Array, nu: Array, start: Array, *, slopes: bool
 ) -> tuple[Array, Array]:
     """Coordinates (S, K) at which ``eta . xi - nu A`` is largest, and its second derivatives (S, S, K) there.
 

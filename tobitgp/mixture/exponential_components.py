@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from tobitgp.mixture.exponential_members import ExponentialMembers
 from tobitgp.mixture.family import ComponentDistribution, first_beyond
 from tobitgp.mixture.truncated_statistics import Members, TailSums, Truncated
-from tobitgp.numerics.unimodal import Interval, Range, find_range, nodes_of
+from tobitgp.numerics.unimodal import Domain, Range, find_range, nodes_of
 from tobitgp.typing import Array, BoolArray, IntArray
 
 _MOMENT_NODES = 40
@@ -200,7 +200,7 @@ def _moments(family: ExponentialMembers, eta: bytes, k: int) -> Array:
         return np.stack([_moment(members, family.values, k, r) for r in (1.0, 2.0)])
 
 
-def _moment(members: Members, values: Interval, k: int, r: float) -> Array:
+def _moment(members: Members, values: Domain, k: int, r: float) -> Array:
     """Means (K,) of a power of positive values, by nodes where the product with the density lies."""
 
     def log_product(z: Array) -> Array:

@@ -29,7 +29,7 @@ from tobitgp.mixture.mixture_priors import ComponentPrior
 from tobitgp.mixture.mixture_rows import MixtureRows, MixtureUnits
 from tobitgp.numerics.jets import Jet, dense, variables
 from tobitgp.numerics.roots import slope
-from tobitgp.numerics.unimodal import Interval
+from tobitgp.numerics.unimodal import Domain
 from tobitgp.typing import Array
 
 _PRIOR_ROWS = 0.1  # that the default prior is worth
@@ -38,71 +38,8 @@ _STEP = 0.02  # of what a row says, in second derivatives of a posterior
 _LARGEST_ERROR = 5.0
 
 
-class ExponentialFamily(ExponentialPoints):
-    r"""A family of components, :math:`f(y|\eta) = h(y) \exp(\eta \cdot T(y) - A(\eta))`, given as ``family=``.
-
-    Truncated and censored statistics, moments, tails, quantiles, the conjugate prior and everything else follow from
-    these functions, by quadrature or, for counts, by sums.
-
-    Parameters
-    ----------
-    name : str
-        What the family is called in summaries.
-    statistic : callable
-        T: values (n,), in the units of the response, to one array (n,), or to a tuple of two.
-    log_partition : callable
-        A, of the natural parameters: one argument or two, in functions of numpy and scipy.special for which
-        derivatives are known.
-    natural : sequence of (float, float)
-        Between what each natural parameter lies; one or two of them.
-    log_base : callable, optional
-        log h: values (n,) to (n,); 0 by default.
-    support : (float, float)
-        Between what values lie. Of a discrete family the least and the largest count.
-    discrete : bool
-        Whether values are whole numbers.
-    parameters : mapping of str to callable, optional
-        Parameters that users read, as functions of the natural ones; the natural ones by default.
-    units : mapping of str to int, optional
-        Powers of the unit of the response that these parameters have, where the family of ``c y`` is the same one for
-        every c > 0: -1 for a rate. Fits are then the same in all units.
-    prior : mapping of str to float, optional
-        Conjugate prior, :math:`\propto \exp(\eta \cdot \xi - \nu A(\eta))`: ``"xi"`` (or ``"xi1"`` and ``"xi2"``)
-        and ``"nu"``. With ``units`` it is that of the response in units near its median. The default is worth a tenth
-        of a row.
-    collapsed : tuple, optional
-        Of a family of two natural parameters, what is left of the conjugate density where one is integrated out in
-        closed form; see the families in ``tobitgp/mixture/ready_families.py``.
-
-    Raises
-    ------
-    SpecError
-        If functions and arguments do not fit together, or probabilities do not sum to 1.
-
-    References
-    ----------
-    .. [1] M. Kohjima, T. Matsubayashi and H. Toda, "Variational Bayes for mixture models with censored data",
-       ECML PKDD 2019, eqs. 3, 9 and 37-45.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import tobitgp as tg
-    >>> rayleigh = tg.ExponentialFamily(
-    ...     "rayleigh",
-    ...     statistic=lambda y: y**2,
-    ...     log_partition=lambda eta: -np.log(-2.0 * eta),
-    ...     natural=[(-np.inf, 0.0)],
-    ...     log_base=np.log,
-    ...     support=(0.0, np.inf),
-    ...     parameters={"scale": lambda eta: np.sqrt(-0.5 / eta)},
-    ...     units={"scale": 1},
-    ... )
-    >>> speed = np.random.default_rng(1).rayleigh(3.0, 200)
-    >>> res = tg.fit("speed ~ mixture(1) | censor(upper=5)", {"speed": np.minimum(speed, 5.0)}, family=rayleigh)
-    >>> res.params.round(2).to_dict()
-    {'weight[1]': 1.0, 'scale[1]': 3.02}
-    """
+class NaturalFamily(ExponentialPoints):
+    """Components of an exponential family with its conjugate prior; see `tobitgp.ExponentialFamily`."""
 
     __slots__ = (
         *("conjugate", "free_of", "growing", "hyperparameters", "links", "made_by", "of_natural", "parameters"),
@@ -122,7 +59,7 @@ class ExponentialFamily(ExponentialPoints):
         parameters: Mapping[str, Callable[..., Any]] | None = None,
         units: Mapping[str, float] | None = None,
         prior: Mapping[str, float] | None = None,
-        collapsed: tuple[InnerFunction, Interval] | None = None,
+        collapsed: tuple[InnerFunction, Domain] | None = None,
     ) -> None:
         super().__init__(
             name,
@@ -149,7 +86,7 @@ class ExponentialFamily(ExponentialPoints):
     def __repr__(self) -> str:
         return f"ExponentialFamily({self.name!r})"
 
-    def made(self, maker: str, number: float) -> ExponentialFamily:
+    def made(self, maker: str, number: float) -> NaturalFamily:
         """The family, with what makes it again."""
         self.made_by = (maker, number)
         return self

@@ -13,7 +13,7 @@ from tobitgp.mixture.family import MixtureFamily
 from tobitgp.mixture.mixture_rows import Support
 from tobitgp.mixture.truncated_statistics import Members, TailSums, count_tails, density_tails
 from tobitgp.numerics.jets import dense, variables
-from tobitgp.numerics.unimodal import Interval
+from tobitgp.numerics.unimodal import Domain
 from tobitgp.typing import Array, BoolArray
 
 TRIED = np.linspace(-3.0, 3.0, 7)  # coordinates at which a family is tried out
@@ -22,7 +22,7 @@ _EDGE = 0.5  # of the distance to an end of the support that values keep, up to 
 _RIGHT = 1e-6  # to which probabilities have to sum to 1
 
 
-class Moments(NamedTuple):
+class StatisticMoments(NamedTuple):
     """Of the statistics, at K natural parameters."""
 
     log_partition: Array  # (K,)
@@ -51,9 +51,9 @@ class ExponentialMembers(MixtureFamily):
         self.name, self.log_partition, self.discrete = name, log_partition, discrete  # type: ignore[misc]
         self.statistic: Callable[[Array], tuple[Array, ...]] = lambda y: _as_tuple(statistic(y))
         self.log_base: Callable[[Array], Array] = np.zeros_like if log_base is None else log_base
-        self.natural = tuple(Interval(float(low), float(high)) for low, high in natural)
+        self.natural = tuple(Domain(float(low), float(high)) for low, high in natural)
         self.ends = float(support[0]), float(support[1])  # type: ignore[misc]
-        self.values = Interval() if discrete else Interval(*self.ends)
+        self.values = Domain() if discrete else Domain(*self.ends)
         self.support: Support = "counts" if discrete else "positive" if self.ends[0] >= 0.0 else "real"  # type: ignore[misc]
         self._try_out()
 
@@ -93,13 +93,13 @@ class ExponentialMembers(MixtureFamily):
     def reference(self, k: int) -> Array:
         return np.tile(np.array([[float(one.at(np.zeros(1))[0])] for one in self.natural]), (1, k))
 
-    def moments(self, eta: Array) -> Moments:
+    def moments(self, eta: Array) -> StatisticMoments:
         """A and its derivatives at natural parameters (S, K)."""
         with np.errstate(all="ignore"):
             jet = self.log_partition(*variables(list(eta)))
             mean, cov = dense(jet, eta.shape)
         inside = np.all([one.inside(x) for one, x in zip(self.natural, eta, strict=True)], axis=0)
-        return Moments(*(np.where(inside, one, np.nan) for one in (jet.value, mean, cov)))
+        return StatisticMoments(*(np.where(inside, one, np.nan) for one in (jet.value, mean, cov)))
 
     def members(self, eta: Array) -> Members:
         """Members at natural parameters (S, K)."""

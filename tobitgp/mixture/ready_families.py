@@ -18,8 +18,8 @@ from scipy.special import digamma, gammaln, log_expit
 
 from tobitgp.errors import SpecError
 from tobitgp.mixture.conjugate_posterior import Inner
-from tobitgp.mixture.exponential_family import ExponentialFamily
-from tobitgp.numerics.unimodal import Interval
+from tobitgp.mixture.exponential_family import NaturalFamily
+from tobitgp.numerics.unimodal import Domain
 from tobitgp.typing import Array
 
 _ABOVE_0, _BELOW_0, _ANY = (0.0, np.inf), (-np.inf, 0.0), (-np.inf, np.inf)
@@ -36,7 +36,7 @@ def _gamma_given_shape(u: Array, xi: Array, nu: Array) -> Inner:
     return Inner(log_w, (shape, -a / second), gammaln(shape) - shape * log_rate)
 
 
-GAMMA = ExponentialFamily(
+GAMMA = NaturalFamily(
     "gamma",
     statistic=lambda y: (np.log(y), y),
     log_partition=lambda a, b: gammaln(a) - a * np.log(-b),
@@ -45,7 +45,7 @@ GAMMA = ExponentialFamily(
     support=_ABOVE_0,
     parameters={"shape": lambda a, b: a, "rate": lambda a, b: -b},
     units={"rate": -1},
-    collapsed=(_gamma_given_shape, Interval(*_ABOVE_0)),
+    collapsed=(_gamma_given_shape, Domain(*_ABOVE_0)),
 )
 
 
@@ -59,7 +59,7 @@ def _shape_given_mean(u: Array, xi: Array, nu: Array) -> Inner:
     return Inner(log_w, (-0.5 * inverse**2 * shape, -0.5 * shape), -inverse * shape - 0.5 * log_shape)
 
 
-INVERSE_GAUSSIAN = ExponentialFamily(
+INVERSE_GAUSSIAN = NaturalFamily(
     "inverse_gaussian",
     statistic=lambda y: (y, 1.0 / y),
     log_partition=lambda a, b: -2.0 * np.sqrt(a * b) - 0.5 * np.log(-2.0 * b),
@@ -68,7 +68,7 @@ INVERSE_GAUSSIAN = ExponentialFamily(
     support=_ABOVE_0,
     parameters={"mean": lambda a, b: np.sqrt(b / a), "shape": lambda a, b: -2.0 * b},
     units={"mean": 1, "shape": 1},
-    collapsed=(_shape_given_mean, Interval(*_ABOVE_0)),
+    collapsed=(_shape_given_mean, Domain(*_ABOVE_0)),
 )
 
 
@@ -76,9 +76,9 @@ def _probability(eta: Any) -> Any:
     return np.exp(log_expit(eta))
 
 
-def _successes(name: str, trials: int) -> ExponentialFamily:
+def _successes(name: str, trials: int) -> NaturalFamily:
     """Binomial counts; the default prior of the probability is uniform."""
-    return ExponentialFamily(
+    return NaturalFamily(
         name,
         statistic=lambda y: y,
         log_partition=lambda eta: -float(trials) * log_expit(-eta),
@@ -91,14 +91,14 @@ def _successes(name: str, trials: int) -> ExponentialFamily:
     )
 
 
-def _failures(name: str, size: float) -> ExponentialFamily:
+def _failures(name: str, size: float) -> NaturalFamily:
     """Negative binomial counts; the default prior of the probability of one more is nearly uniform."""
     reported = (
         {"probability": lambda eta: -np.expm1(eta)}
         if name == "geometric"
         else {"mean": lambda eta: size / np.expm1(-eta)}
     )
-    return ExponentialFamily(
+    return NaturalFamily(
         name,
         statistic=lambda y: y,
         log_partition=lambda eta: -float(size) * np.log(-np.expm1(eta)),
@@ -114,7 +114,7 @@ def _failures(name: str, size: float) -> ExponentialFamily:
 BERNOULLI, GEOMETRIC = _successes("bernoulli", 1), _failures("geometric", 1.0)
 
 
-def Binomial(trials: int) -> ExponentialFamily:
+def Binomial(trials: int) -> NaturalFamily:
     """Binomial components, counts of successes among as many trials in every row, given as ``family=tg.Binomial(10)``.
 
     Parameters
@@ -124,7 +124,7 @@ def Binomial(trials: int) -> ExponentialFamily:
 
     Returns
     -------
-    ExponentialFamily
+    NaturalFamily
         Its parameter is ``probability``; the default prior of it is uniform.
 
     Raises
@@ -148,7 +148,7 @@ def Binomial(trials: int) -> ExponentialFamily:
     return _successes(f"binomial({trials})", int(trials)).made("binomial", int(trials))
 
 
-def NegativeBinomial(size: float) -> ExponentialFamily:
+def NegativeBinomial(size: float) -> NaturalFamily:
     """Negative binomial components of a known size, given as ``family=tg.NegativeBinomial(2)``.
 
     Counts vary more than Poisson's: with mean m they have the variance ``m + m^2 / size``.
@@ -160,7 +160,7 @@ def NegativeBinomial(size: float) -> ExponentialFamily:
 
     Returns
     -------
-    ExponentialFamily
+    NaturalFamily
         Its parameter is the ``mean``.
 
     Raises
@@ -186,7 +186,7 @@ def NegativeBinomial(size: float) -> ExponentialFamily:
     return _failures(f"negative_binomial({number:g})", number).made("negative_binomial", number)
 
 
-def Pareto(scale: float) -> ExponentialFamily:
+def Pareto(scale: float) -> NaturalFamily:
     """Pareto components above a known least value, given as ``family=tg.Pareto(1.0)``.
 
     Parameters
@@ -196,7 +196,7 @@ def Pareto(scale: float) -> ExponentialFamily:
 
     Returns
     -------
-    ExponentialFamily
+    NaturalFamily
         Its parameter is the ``shape``: the probability of more than y is ``(scale / y)^shape``.
 
     Raises
@@ -218,7 +218,7 @@ def Pareto(scale: float) -> ExponentialFamily:
     {'weight[1]': 1.0, 'shape[1]': 2.0}
     """
     least = _positive("Pareto(scale", scale)
-    return ExponentialFamily(
+    return NaturalFamily(
         f"pareto({least:g})",
         statistic=lambda y: np.log(y / least),
         log_partition=lambda eta: -np.log(-eta),
@@ -235,7 +235,7 @@ def _positive(what: str, value: Any) -> float:
     return float(value)
 
 
-WITH_NUMBER: dict[str, Callable[[Any], ExponentialFamily]] = {
+WITH_NUMBER: dict[str, Callable[[Any], NaturalFamily]] = {
     "binomial": Binomial,
     "negative_binomial": NegativeBinomial,
     "pareto": Pareto,

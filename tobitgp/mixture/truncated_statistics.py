@@ -12,13 +12,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.interpolate import PPoly
 
 from tobitgp.errors import NumericalError
-from tobitgp.numerics.unimodal import FALL, Interval, Range, find_range
+from tobitgp.numerics.unimodal import FALL, Domain, Range, find_range
 from tobitgp.typing import Array, IntArray
 
 _PANELS, _OUTER, _NODES = 40, 18, 8  # on either side of a mode, beyond them, and nodes in each
@@ -106,7 +105,7 @@ class Lines:
     """K densities on the unbounded coordinate of their support."""
 
     members: Members
-    support: Interval
+    support: Domain
 
     def log_density(self, z: Array, which: IntArray | slice = slice(None)) -> tuple[Array, tuple[Array, ...]]:
         """As of `Members`, at coordinates."""
@@ -152,7 +151,7 @@ class DensityTails(TailSums):
     mean: Array  # (S, K)
     mode: Array  # (K,), coordinates
     size: Array  # (K,), of the part in which the densities lie
-    pieces: tuple[PPoly, ...] | None  # of each component, with 1 + S values; None where ends are few
+    pieces: tuple[Any, ...] | None  # of each component, with 1 + S values; None where ends are few
 
     def whole(self) -> Array:
         each = np.arange(len(self.mode))
@@ -200,7 +199,7 @@ class DensityTails(TailSums):
         return out
 
 
-def density_tails(members: Members, support: Interval, *, many: bool = True) -> DensityTails:
+def density_tails(members: Members, support: Domain, *, many: bool = True) -> DensityTails:
     """What K densities have in their tails; many ends of rows are worth panels."""
     lines, k, S = Lines(members, support), *reversed(members.eta.shape)
     found = find_range(lambda z: lines.log_density(z)[0], k, support.largest)
@@ -214,7 +213,7 @@ def density_tails(members: Members, support: Interval, *, many: bool = True) -> 
     return DensityTails(lines, mean, found.mode, size, pieces)
 
 
-def _all_pieces(lines: Lines, found: Range, size: Array, S: int) -> tuple[PPoly, ...]:
+def _all_pieces(lines: Lines, found: Range, size: Array, S: int) -> tuple[Any, ...]:
     """Polynomials of each component."""
     k, sides = len(size), np.array([-1.0, 1.0])
     length = np.abs(np.stack([found.low, found.high], axis=1) - found.mode[:, None])[:, :, None]
@@ -244,8 +243,10 @@ def _all_pieces(lines: Lines, found: Range, size: Array, S: int) -> tuple[PPoly,
     return tuple(_pieces(found.mode[j], edges[j], tails[:, j]) for j in range(k))
 
 
-def _pieces(mode: Array, edges: Array, tails: Array) -> PPoly:
+def _pieces(mode: Array, edges: Array, tails: Array) -> Any:
     """Polynomials of 1 + S values on either side of a mode from those at the nodes of panels, (1 + S, 2, P, nodes)."""
+    from scipy.interpolate import PPoly
+
     values = np.concatenate([tails[:, 0, ::-1, ::-1], tails[:, 1]], axis=1)  # along the coordinate
     x = np.concatenate([mode - edges[0, ::-1], mode + edges[1, 1:]])
     first = values[:, :, :1]

@@ -35,7 +35,7 @@ LogFunction = Callable[[Array], Array]  # (n, m) coordinates to logarithms (n, m
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class Domain:
     """An open interval, either end of which may be infinite, and an unbounded coordinate of it."""
 
     low: float = -np.inf
@@ -148,8 +148,8 @@ def _at_last(holds: BoolArray) -> BoolArray:
     return holds
 
 
-class Nodes(NamedTuple):
-    """Nodes (n, m) of integrals over the ranges of n functions, with weights."""
+class PeakNodes(NamedTuple):
+    """PeakNodes (n, m) of integrals over the ranges of n functions, with weights."""
 
     u: Array
     weight: Array
@@ -160,21 +160,21 @@ def _legendre(size: int) -> tuple[Array, Array]:
     return np.polynomial.legendre.leggauss(size)
 
 
-def nodes_of(found: Range, size: int) -> Nodes:
+def nodes_of(found: Range, size: int) -> PeakNodes:
     """So many Gauss-Legendre nodes on either side of the maxima."""
     x, w = _legendre(size)
     parts = []
     for start, end in ((found.low, found.mode), (found.mode, found.high)):
         half = 0.5 * (end - start)[:, None]
         parts.append((start[:, None] + half * (1.0 + x), half * w))
-    return Nodes(*(np.concatenate(each, axis=1) for each in zip(*parts, strict=True)))
+    return PeakNodes(*(np.concatenate(each, axis=1) for each in zip(*parts, strict=True)))
 
 
-def sparse_nodes_of(found: Range) -> Nodes:
-    """Nodes at equal steps of ``asinh((u - mode) / near)``, as many for each function."""
+def sparse_nodes_of(found: Range) -> PeakNodes:
+    """PeakNodes at equal steps of ``asinh((u - mode) / near)``, as many for each function."""
     unit = np.maximum(found.near, _SMALLEST * np.maximum(np.abs(found.mode), 1.0))
     low, high = (np.arcsinh((end - found.mode) / unit) for end in (found.low, found.high))
     size = int(np.ceil(np.nanmax((high - low) / _STEP, initial=2.0)))
     t = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, size + 1)
     step = ((high - low) / size)[:, None]
-    return Nodes(found.mode[:, None] + unit[:, None] * np.sinh(t), step * unit[:, None] * np.cosh(t))
+    return PeakNodes(found.mode[:, None] + unit[:, None] * np.sinh(t), step * unit[:, None] * np.cosh(t))

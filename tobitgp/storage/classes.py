@@ -48,7 +48,7 @@ from tobitgp.likelihoods.custom_noise import FunctionNoise
 from tobitgp.likelihoods.families import BOXCOX, WITH_SHAPE, with_known_shape
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, DirichletProcess, MixtureFit
 from tobitgp.mixture.evidence_bound import Bayes, MixtureState, Points
-from tobitgp.mixture.exponential_family import ExponentialFamily
+from tobitgp.mixture.exponential_family import NaturalFamily
 from tobitgp.mixture.family import MixtureFamily
 from tobitgp.mixture.mixture_priors import ComponentPrior
 from tobitgp.mixture.mixture_rows import MixtureUnits
@@ -249,7 +249,7 @@ def _with_known_number(named: Hook) -> Hook:
     """Families of components by name, or by the number that makes them."""
 
     def plain(family: MixtureFamily, around: Surroundings) -> Any:
-        if not isinstance(family, ExponentialFamily) or family.name in MIXTURE_FAMILIES:
+        if not isinstance(family, NaturalFamily) or family.name in MIXTURE_FAMILIES:
             return named.plain(family, around)
         maker, number = family.made_by
         if not maker:
