@@ -371,6 +371,7 @@ def test_every_method_fits(name, method):
 
 
 @families
+@pytest.mark.slow_cases("gamma", "inverse_gaussian")
 def test_units_do_not_matter(name):
     family = FAMILIES[name]
     if family.free_of != "scale":
@@ -392,6 +393,7 @@ def test_linear_response_without_censoring_is_the_posterior(name):
 
 @families
 @pytest.mark.parametrize("n", [4, 30])
+@pytest.mark.slow_cases("gamma", "inverse_gaussian", "pareto", "rayleigh")
 def test_the_predictive_distribution_integrates_the_parameters_out(name, n):
     """Ratios of normalisers of posteriors, section 5.3 of the paper."""
     family = FAMILIES[name]

@@ -55,6 +55,7 @@ def test_gradient_is_that_of_the_bound_anywhere(name, weights):
 
 
 @families
+@pytest.mark.slow_cases("lognormal")
 def test_gradient_of_the_likelihood_is_zero_where_em_stands_still(name):
     model, _, end = settled(name, em=True)
     assert end.converged

@@ -33,6 +33,7 @@ def attempt(name, case, how, seed):
 
 @families
 @cases
+@pytest.mark.slow_cases("units-poisson")
 def test_a_fit_answers(name, case):
     attempt(name, case, list(METHODS)[(NAMES.index(name) + HARD.index(case)) % len(METHODS)], 0)
 

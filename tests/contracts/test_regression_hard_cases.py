@@ -394,6 +394,7 @@ def test_weights_of_other_rows(index, words):
 # -- windows ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow_cases("gengamma")
 def test_separation_behind_a_window(family):
     data = simulate(family)
     low = data["y"] - 1.0 if family not in LOG_TIME else 0.5 * data["y"]

@@ -37,6 +37,7 @@ def test_methods_agree_near_the_data(name, window, method):
 
 
 @pytest.mark.parametrize("name", [pytest.param("student", marks=pytest.mark.slow), "logistic", "gumbel"])
+@pytest.mark.slow_cases("logistic", "gumbel")
 def test_default_fits(name):
     data = seen(name, "truncate(0)")
     res = tg.fit("y ~ gp(x) | truncate(0)", data, family=name)

@@ -84,6 +84,10 @@ def test_the_tables_are_read():
 @pytest.mark.filterwarnings("ignore:The likelihood is highest without frailties")
 @pytest.mark.filterwarnings("ignore:The cured fraction rests on the tail")
 @pytest.mark.filterwarnings("ignore:The covariance of clusters in several directions")
+@pytest.mark.slow_cases(
+    'brms-tg.fit("y ~ gp(x)", data, sigma="~ gp(x) + (1 | g)")',
+    'mgcv-tg.fit("y ~ gp(x) | censor(l)", data, family="boxcox")',
+)
 def test_runs(page, code, names, tmp_path):
     if (code.split("(")[0].isidentifier() and "~" in code) or re.match(r"^\w+ ~", code):
         family = "weibull" if code.startswith("Surv") else "gaussian"

@@ -403,6 +403,7 @@ def times_seen_only_at_the_start():
         ("time ~ gp(x, line=False) | censor(.001)", "observed"),
     ],
 )
+@pytest.mark.slow_cases("time ~ gp(x, line=False) | censor(upper=1e4)-observed")
 def test_times_whose_squares_leave_the_numbers(formula, what):
     """Nothing is known above: an upper end or a standard deviation may be infinite, none is NaN."""
     data = times_seen_only_at_the_start()

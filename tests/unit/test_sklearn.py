@@ -16,6 +16,12 @@ Regressor = tg.sklearn.CensoredGPRegressor
 
 
 @parametrize_with_checks([Regressor()])
+@pytest.mark.slow_cases(
+    "CensoredGPRegressor()-check_regressors_train",
+    "CensoredGPRegressor()-check_regressors_train(readonly_memmap=True)",
+    "CensoredGPRegressor()-check_regressors_train(readonly_memmap=True,X_dtype=float32)",
+    "CensoredGPRegressor()-check_regressor_data_not_an_array",
+)
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 

@@ -102,6 +102,7 @@ def test_odd_names(data, odd):
     np.testing.assert_allclose(found, folds(plain, data, scoring_method="log_likelihood"), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_entries_and_weights(data):
     late = data.assign(entry=0.5 * data["time"], n=np.arange(len(data)) % 3 + 1.0)
     with np.errstate(all="ignore"):

@@ -78,6 +78,7 @@ def maximum(log_likelihood, start):
 
 
 @pytest.mark.parametrize("name", CALLS)
+@pytest.mark.slow_cases("gengamma")
 def test_fits_are_maxima_of_likelihoods_written_here(name):
     """Of rows that are censored, entered late and are weighted."""
     data, of = times(), survival_of(name)

@@ -50,6 +50,7 @@ def test_sums_are_the_integrals(noise, spread, rng):
             np.testing.assert_allclose(found[likely], want[likely], rtol=1e-7, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_far_tails_of_gumbel_noise_against_many_digits():
     t, z = 0.6, np.array([1.0, 3.0, 5.0, 12.0])
     found = made(Gumbel(), np.array([t]), np.zeros(1))._logs(SIGMA * z, weighted._ABOVE)[0][0]

@@ -31,6 +31,7 @@ any_distribution = given(
 
 @pytest.mark.parametrize("family", FAMILIES)
 @any_distribution
+@pytest.mark.slow_cases("TruncatedNormal")
 def test_tails_add_to_one_and_moments_lie_within(family, m, s, lower, width, share):
     for low, high in windows(m, s, lower, width):
         d = family(m, s, low, high)

@@ -29,6 +29,7 @@ def curves(daily):
     return tg.fit(CURVES, make_samples(daily), family="lognormal", method=tg.EP(hyper="maximize"))
 
 
+@pytest.mark.slow
 def test_a_line_has_a_closed_form(daily, linear):
     """exp(b0 + b1 t + b2 log q + s^2/2): a ratio of years is exp(b1 years), whatever the discharges."""
     b, se = linear.params, linear.bse
@@ -43,6 +44,7 @@ def test_a_line_has_a_closed_form(daily, linear):
     assert row["slope"] == pytest.approx(row["change"] / 2)
 
 
+@pytest.mark.slow
 def test_loads_of_a_line(daily, linear):
     b = linear.params
     a, slope, flow = (b.iloc[k] for k in range(3))
@@ -182,6 +184,7 @@ def test_other_fits_are_refused(daily):
         tg.flow_normalise(roots, daily)
 
 
+@pytest.mark.slow
 def test_a_column_that_changes_every_day_is_taken_as_it_is_on_each(daily):
     warm = daily.assign(temp=np.random.default_rng(3).normal(size=len(daily)))
     samples = make_samples(warm)

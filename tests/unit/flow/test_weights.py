@@ -19,6 +19,7 @@ def averages(daily, concentration, half=0, window=None, load=False, by="year"):
 
 @pytest.mark.parametrize("load", [False, True])
 @pytest.mark.parametrize(("half", "window"), [(0, None), (15, None), (0, 1), (3, 3), (0, 2)])
+@pytest.mark.slow_cases("0-1-False", "0-1-True", "3-3-False", "0-2-True")
 def test_what_is_linear_both_ways_is_averaged_exactly(half, window, load):
     """(FLW3) beside (FLW2). Time in days, so that interpolation between days is exact over the ends of years."""
     daily = make_daily()

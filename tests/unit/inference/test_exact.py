@@ -22,6 +22,7 @@ def solved(problem, kernel, theta):
 
 
 @pytest.mark.parametrize("key", CASES)
+@pytest.mark.slow_cases("F")
 def test_reference_cases(key):
     """Evidence, means and sds of the seven problems; the stored ones carry an error of their own."""
     case = CASES[key]

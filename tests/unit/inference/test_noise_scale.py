@@ -114,6 +114,11 @@ VALUES = {
 
 @pytest.mark.filterwarnings("ignore:bound='karlova' is no bound")
 @pytest.mark.parametrize(("formula", "family", "method", "sigma", "options"), CASES)
+@pytest.mark.slow_cases(
+    "inside ~ m + gp(x, line=False) | truncate(-1.5, 2.5)-gaussian-ep-~ z-options6",
+    "Surv(entry, t, died) ~ m + gp(x, line=False)-weibull-laplace-~ z-options17",
+    "y ~ m + re(g) + re(u) | censor(-0.4)-student-laplace-~ z-options31",
+)
 def test_derivatives_are_those_of_the_value(data, formula, family, method, sigma, options):
     settings = {"inducing": None} if "gp(x, line=False)" in formula else {}
     how = {"method": having(method, **settings)}

@@ -106,6 +106,7 @@ def test_new_rows_need_some_of_the_responses(res, data):
         res.latent({"other": [1.0]})
 
 
+@pytest.mark.slow
 def test_units_of_responses_change_only_the_jacobian(data, res):
     scaled = tg.fit(FORMULA, data.assign(y3=100 + 1000 * data["y3"]))
     exact = data["y3"].notna().sum()

@@ -157,6 +157,7 @@ def test_quantiles_that_overflow_are_infinite():
     ("a", "b", "y"),
     [(2.5, 50.0, 300), (0.5, 3.0, 1000), (1e3, 1e3, 200), (1e4, 1.0, 0), (1e4, 1.0, 3000)],
 )
+@pytest.mark.slow_cases("10000.0-1.0-3000")
 def test_tails_of_negative_binomial_counts_that_underflow(a, b, y):
     distribution = GammaPoisson(np.array([a]), np.array([b]))
     with mp.workdps(60):

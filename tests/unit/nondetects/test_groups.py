@@ -173,6 +173,7 @@ def test_pairs_are_tests_of_two_groups_adjusted(method):
     assert "adjusted by bonferroni" in str(bonferroni.summary())
 
 
+@pytest.mark.slow
 def test_ratios_of_all_pairs():
     data = three()
     res = tg.nondetects.test_groups("conc ~ zone | censor(nondetect=nd)", data, method="mle")
@@ -188,6 +189,7 @@ def test_ratios_of_all_pairs():
     assert half.upper == pytest.approx(norm.ppf(0.95) * res.errors["top / middle"])
 
 
+@pytest.mark.slow
 def test_spellings_of_the_response():
     data = three()
     text = data.assign(conc=[f"<{y}" if nd else f"{y}" for y, nd in zip(data.conc, data.nd, strict=True)])
@@ -202,6 +204,7 @@ def test_spellings_of_the_response():
     assert all((res.samples == found[0].samples)[["n", "nondetects"]].all(axis=None) for res in found)
 
 
+@pytest.mark.slow
 def test_recensoring_gives_one_limit():
     data = three()
     res = tg.nondetects.test_groups("conc ~ zone | censor(nondetect=nd)", data, method="gehan", recensor=True)

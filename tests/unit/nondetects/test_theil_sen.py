@@ -80,6 +80,7 @@ def test_an_interval_holds_what_the_test_does_not_reject():
     assert np.isinf(tg.nondetects.theil_sen(y[:6], x[:6], c[:6]).conf_int(1e-6).loc["slope"]).all()
 
 
+@pytest.mark.slow
 def test_bootstrap_by_hand():
     y, x, c = simulate(30, 2, trend=1.0)
     res = tg.nondetects.theil_sen(y, x, c, bootstrap=200, rng=3)

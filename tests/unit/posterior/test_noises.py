@@ -237,6 +237,7 @@ def test_far_limits_have_a_probability_of_their_own(rng, case):
     assert np.allclose(log_probability(q, none, -none, None), 0.0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_residuals_of_draws_are_normal():
     rng = np.random.default_rng(4)
     n = 1500

@@ -57,6 +57,14 @@ QUESTIONS = {
     ("noise", "log"), [(noise, log) for noise in NOISES for log in (False, True) if not (log and noise == "student")]
 )
 @pytest.mark.parametrize("what", QUESTIONS)
+@pytest.mark.slow_cases(
+    "observed-gumbel-True",
+    "observed-logistic-False",
+    "observed-logistic-True",
+    "in a window-gumbel-True",
+    "in a window-logistic-False",
+    "in a window-logistic-True",
+)
 def test_quantiles_have_their_probabilities(rng, noise, log, what):
     q, question = posterior(rng, noise, log), QUESTIONS[what](log)
     for p, found in zip(ORDERS, q.quantiles(question, ORDERS), strict=True):

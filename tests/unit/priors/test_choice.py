@@ -57,6 +57,7 @@ def label(fitted):
 
 
 @pytest.mark.parametrize("options", ['kernel="matern12"', 'kernel="rbf"', 'kernel="matern52"'])
+@pytest.mark.slow_cases('kernel="matern12"', 'kernel="matern52"')
 def test_few_rows_of_two_inputs_are_all_features(options):
     """Where 500 leave more than a nat; the evidence is that of the prior in full."""
     fitted = plane(options, 0.05)
@@ -83,6 +84,7 @@ def test_many_rows_of_two_inputs(options, lengthscale, expected, monkeypatch):
 
 @pytest.mark.parametrize(("kernel", "lengthscale"), [("rbf", 0.03), ("rbf", 0.2), ("matern52", 0.05)])
 @pytest.mark.filterwarnings("ignore:The inducing inputs are too few", "ignore:twice the neighbours")
+@pytest.mark.slow_cases("rbf-0.03", "matern52-0.05")
 def test_smooth_fields_take_neighbours_where_these_lose_less(kernel, lengthscale, monkeypatch):
     few_are_many(monkeypatch)
     chosen = plane(f"kernel={kernel!r}", lengthscale)

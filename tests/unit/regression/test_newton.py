@@ -9,6 +9,7 @@ from tobitgp.regression.newton import evaluate, olsen_derivatives, olsen_step
 
 
 @pytest.mark.parametrize("distribution", EVERY, ids=IDS)
+@pytest.mark.slow_cases("StudentNoise(df=4.0)", "GenGammaNoise(Q=0.5)", "GenGammaNoise(Q=-0.7)", "GenGammaNoise(Q=0.0)")
 def test_olsens_coordinates(distribution, mixed):
     rows, H = mixed
     n = len(H)

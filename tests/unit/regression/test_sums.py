@@ -27,6 +27,7 @@ def check(problem, distribution, x):
 
 
 @pytest.mark.parametrize("distribution", EVERY, ids=IDS)
+@pytest.mark.slow_cases("GenGammaNoise(Q=0.5)")
 def test_gradient_and_hessian(distribution, mixed, windowed):
     check(problem(mixed), distribution, np.array([0.3, -0.2, 0.1, -0.3]))
     check(problem(mixed, W=mixed[1][:, :2]), distribution, np.array([0.3, -0.2, 0.1, -0.3, 0.2]))

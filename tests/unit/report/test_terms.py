@@ -39,6 +39,7 @@ def test_one_panel_and_no_band(curve):
     ax.figure.canvas.draw()
 
 
+@pytest.mark.slow
 def test_interactions_say_what_is_held():
     rng = np.random.default_rng(1)
     data = pd.DataFrame(

@@ -313,6 +313,7 @@ SURVIVORS = {
 
 @pytest.mark.filterwarnings("ignore:The cured fraction rests")
 @pytest.mark.parametrize("kind", SURVIVORS)
+@pytest.mark.slow_cases("hazards", "process")
 def test_averages_given_survival_are_those_of_the_rows_curves(kind):
     lung = tg.datasets.load("lung").iloc[:120]
     res = tg.fit(**({"formula": LUNG, "data": lung} | SURVIVORS[kind]))

@@ -182,6 +182,7 @@ def test_rows_that_lack_an_input_are_nan(fits, data, kind):
 
 
 @every_kind
+@pytest.mark.slow_cases("gp weibull")
 def test_far_out_nothing_is_nan(fits, data, kind):
     res, rows = fits(kind), data.iloc[:1]
     times = [0.0, 1e-200, 1e-10, 1e10, 1e50]
@@ -592,6 +593,7 @@ def test_rows_with_labels_in_several_columns(fits, data):
 
 
 @pytest.mark.parametrize("family", ["weibull", "boxcox", tg.PH("weibull"), tg.PH("spline")], ids=str)
+@pytest.mark.slow_cases("PH(baseline='spline')")
 def test_restricted_means_beyond_the_last_time_are_told(family):
     lung = tg.datasets.load("lung")
     res, last = tg.fit("Surv(time, event) ~ age", lung, family=family), lung["time"].max()

@@ -80,6 +80,7 @@ def test_standard_errors_inside_the_window_are_those_of_the_delta_method():
 
 
 @pytest.mark.parametrize("family", ["gaussian", "weibull"])
+@pytest.mark.slow_cases("weibull")
 def test_processes_average_the_mean_inside_the_window_over_f(family):
     log_time = family == "weibull"
     ends = (0.7, 9.0, 5.0) if log_time else (0.0, 2.2, 1.6)

@@ -44,6 +44,7 @@ def there_and_back(value):
         max_leaves=9,
     )
 )
+@pytest.mark.slow
 def test_values_come_back(value):
     back = there_and_back(value)
     assert type(back) is type(value)

@@ -5,11 +5,11 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from support.mixtures import NAMES
 from support.stored import again, assert_same
 
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError
-from tobitgp.mixture import MIXTURE_FAMILIES
 
 NUMBERS = ("nobs", "df_model", "elbo", "log_evidence", "llf", "aic", "bic", "n_effective", "converged", "method")
 
@@ -50,7 +50,9 @@ def check(res, loaded, data):
 
 
 @pytest.mark.filterwarnings("ignore:The mean of this distribution is infinite")
-@pytest.mark.parametrize("family", MIXTURE_FAMILIES)
+@pytest.mark.parametrize(
+    "family", [*NAMES, *(pytest.param(name, marks=pytest.mark.slow) for name in ("gamma", "inverse_gaussian"))]
+)
 @pytest.mark.parametrize(
     "method", [tg.VBCM(n_init=3), tg.SVBCM(n_steps=200), tg.EMCM(floor=0.01)], ids=lambda m: m.name
 )

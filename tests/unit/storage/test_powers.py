@@ -24,6 +24,7 @@ def regression(rich):
 
 
 @pytest.mark.filterwarnings("ignore:what='uncensored' is not finite")  # of powers below 0
+@pytest.mark.slow
 def test_same_answers(res, regression, rich, tmp_path):
     new = rich[["x", "g", "t"]].iloc[::9]
     for one in (res, regression):
