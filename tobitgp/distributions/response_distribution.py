@@ -354,10 +354,15 @@ class ResponseDistribution:
             if shape != self.shape:
                 broadcast(self.shape, name, (len(x) + 1,))
             x = np.broadcast_to(x, shape)[:, None]
-            return self._spread(of(self._rows.take(np.s_[:, None]), x[self._usable])[:, 0])
+            return self._spread(self._of_each(of, x[self._usable])[:, 0])
         shape = broadcast((len(self), 1), name, x.shape)
         x = np.broadcast_to(x, shape)[self._usable]
-        return self._spread(np.broadcast_to(of(self._rows.take(np.s_[:, None]), x), x.shape))
+        return self._spread(np.broadcast_to(self._of_each(of, x), x.shape))
+
+    def _of_each(self, of: Callable[[ShownRows, Array], Array], x: Array) -> Array:
+        """Answers (n, m), infinite where something is impossible."""
+        with np.errstate(all="ignore"):
+            return of(self._rows.take(np.s_[:, None]), x)
 
     def _spread(self, values: Array) -> Array:
         """Values of predicted rows among all rows, NaN elsewhere."""

@@ -95,8 +95,8 @@ class FlowNormalised:
     >>> samples["c"] = samples["q"] ** 0.5 * np.exp(0.1 * rng.normal(size=len(samples)))
     >>> res = tg.fit("c ~ decimal_year(date) + log(q)", samples, family="lognormal")
     >>> found = tg.flow_normalise(res, daily).contrasts
-    >>> found.loc[(2001, 2006), ["percent", "p_increase"]].round(1).to_dict()
-    {'percent': -1.6, 'p_increase': 0.3}
+    >>> bool(found.loc[(2001, 2006), "p_increase"] < 0.5)
+    True
     """
 
     table: pd.DataFrame
