@@ -144,7 +144,7 @@ def test_a_path_that_rises_or_shakes_has_not_levelled_off():
 @pytest.mark.slow
 def test_a_run_cut_short_says_so_and_a_long_one_has_converged():
     data = tg.datasets.simulate_kohjima("gmm", seed=4)
-    with pytest.warns(ConvergenceWarning, match=r"No convergence after 20 stochastic steps; raise n_steps"):
+    with pytest.warns(ConvergenceWarning, match=r"No convergence after 20 stochastic steps\. Raise n_steps"):
         short = tg.fit(FORMULA, data, method=tg.SVBCM(n_steps=20, polish=False))
     assert not short.converged
     long = tg.fit(FORMULA, data, method=tg.SVBCM(polish=False))
