@@ -42,11 +42,11 @@ def ExponentialFamily(
         A, of the natural parameters: one argument or two, in functions of numpy and scipy.special for which
         derivatives are known.
     natural : sequence of (float, float)
-        Between what each natural parameter lies; one or two of them.
+        Between what each natural parameter lies, pure numbers if the statistic has no unit; one or two of them.
     log_base : callable, optional
         log h: values (n,) to (n,); 0 by default.
     support : (float, float)
-        Between what values lie. Of a discrete family the least and the largest count.
+        Between what values lie, in the units of the response; the least and the largest count of a discrete family.
     discrete : bool
         Whether values are whole numbers.
     parameters : mapping of str to callable, optional
@@ -57,7 +57,7 @@ def ExponentialFamily(
     prior : mapping of str to float, optional
         Conjugate prior, :math:`\propto \exp(\eta \cdot \xi - \nu A(\eta))`: ``"xi"`` (or ``"xi1"`` and ``"xi2"``)
         and ``"nu"``. With ``units`` it is that of the response in units near its median. The default is worth a tenth
-        of a row.
+        of a row; ``"nu"`` is a number of rows.
     collapsed : tuple, optional
         Of a family of two natural parameters, what is left of the conjugate density where one is integrated out in
         closed form; see the families in ``tobitgp/mixture/ready_families.py``.

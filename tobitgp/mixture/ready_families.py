@@ -156,7 +156,7 @@ def NegativeBinomial(size: float) -> NaturalFamily:
     Parameters
     ----------
     size : float
-        Size, a positive number; 1 is ``family="geometric"``.
+        Size, a positive, pure number; 1 is ``family="geometric"``.
 
     Returns
     -------
