@@ -300,6 +300,7 @@ class LatentResults:
             return asked.table(latent_statistics(asked, level, se=se))
         return asked.table(value_statistics(asked, level, se=se, conditional=of == "conditional"))
 
+    @answers_in_kind
     def impute(self, new: Frame | None = None, *, interval: float | None = None) -> pd.DataFrame:
         """What censored and missing responses are or may have been: ``predict(new, "conditional")``.
 
