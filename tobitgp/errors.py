@@ -9,16 +9,8 @@ from pathlib import Path
 _PACKAGE = str(Path(__file__).parent) + os.sep
 
 
-def _ended(message: str) -> str:
-    """A message of one line with its full stop."""
-    return message if "\n" in message or message.endswith((".", "?", "!")) else f"{message}."
-
-
 class TobitGPError(ValueError):
     """Base of all errors raised on purpose."""
-
-    def __init__(self, message: object):
-        super().__init__(_ended(str(message)))
 
 
 class FormulaError(TobitGPError):
@@ -40,7 +32,7 @@ class FormulaError(TobitGPError):
     ...     tg.fit("y ~ gp(x", {"y": [1.0, 2.0], "x": [0.0, 1.0]})
     ... except tg.errors.FormulaError as error:
     ...     print(error)
-    '(' is never closed.
+    '(' is never closed
       y ~ gp(x
             ^
     """
@@ -50,7 +42,7 @@ class FormulaError(TobitGPError):
         self.position = position
         if formula is not None and position is not None:
             shown, at = _around(formula, position)
-            message = f"{_ended(message)}\n  {shown}\n  {' ' * at}^"
+            message = f"{message}\n  {shown}\n  {' ' * at}^"
         super().__init__(message)
 
 
@@ -86,22 +78,15 @@ class NumericalError(TobitGPError):
     """A computation broke down, usually at an extreme hyper-parameter."""
 
 
-class _Warning(RuntimeWarning):
-    """A warning of one sentence or more."""
-
-    def __init__(self, message: object):
-        super().__init__(_ended(str(message)))
-
-
-class ConvergenceWarning(_Warning):
+class ConvergenceWarning(RuntimeWarning):
     """An iteration stopped before it converged."""
 
 
-class BoundaryWarning(_Warning):
+class BoundaryWarning(RuntimeWarning):
     """A parameter is not identified by these data, or sits on its bound."""
 
 
-class ApproximationWarning(_Warning):
+class ApproximationWarning(RuntimeWarning):
     """An approximation is coarser than usual, or is not what its name suggests."""
 
 
