@@ -135,8 +135,8 @@ def fit(
     fixed, start : mapping of parameter name to value, optional
         Natural scale, the user's units. Fixing all hyper-parameters evaluates the model at a point. ``start`` may be a
         fit of the same terms to nearly the same rows, as before some rows came or went: its maximum is climbed on
-        from, and no other is searched for unless the method has ``n_starts``. By maximum likelihood ``start`` goes with
-        parametric baselines of ``family="ph"`` alone, as a mapping.
+        from, and no other is searched for unless the method has ``n_starts``. By maximum likelihood ``start`` requires
+        a parametric baseline of ``family="ph"``, as a mapping.
         A mixture starts at parameters, a DataFrame or dict with a value for each component such as
         ``{"mean": [-3, 3], "sd": [1, 1]}`` and ``"weight"`` if these differ, or named as in ``params``; at
         responsibilities, an array with a row for each row of the data and a column for each component; or at the

@@ -150,6 +150,13 @@ class Ascent:
         return [convergence.judge(end, self.working, self.state, self.step) for end in found]
 
 
+def _highest(maxima: list[Climb]) -> Climb:
+    """The first of the highest maxima: which of several equal ones is higher is rounding."""
+    least = max(end.state.value for end in maxima)
+    least -= 1e-12 * (1.0 + abs(least))
+    return next(end for end in maxima if end.state.value >= least)
+
+
 def maximise(
     outcome: Outcome,
     H: Columns,
@@ -228,7 +235,7 @@ def _maximise(
             """In the user's units; and to which ends of the range of the shape the best ascent and all others ran."""
             ends = Ascent(working, distribution).ends(max_iter)
             maxima = [end for end in ends if end.converged]
-            best = max(maxima, key=lambda end: end.state.value) if maxima else ends[0]
+            best = _highest(maxima) if maxima else ends[0]
             message = best.reason if best.converged else explain(best, working)
             fit = in_users_units(best, working, distribution, design, message, scores=scores)
             return fit, [convergence.shape_end(end, working, distribution) for end in (best, *ends)]
