@@ -8,6 +8,7 @@ from support.kinds import KINDS, N, rows
 
 from tobitgp.errors import SpecError
 
+pytestmark = pytest.mark.filterwarnings("ignore::tobitgp.errors.ApproximationWarning")  # times beyond the last exit
 DRAWS, ORDERS = 1000, [0.1, 0.5, 0.9]
 NO_MEAN = ("cured", "box-cox", "hazard", "smooth hazard", "changing effect", "causes")
 LIMITS = (

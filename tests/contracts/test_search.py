@@ -53,6 +53,6 @@ def test_the_default_finds_what_a_good_start_does(problem):
     formula, data, by_hand, options = problem()
     ends = {}
     for name, how in {"default": {}, "by hand": by_hand}.items():
-        res = tg.fit(formula, data, **with_settings(options, hyper="maximize"), **how)
+        res = tg.fit(formula, data, **with_settings({**options, **how}, hyper="maximize"))
         ends[name] = res.fit_history["log_posterior"].iloc[-1]
     assert ends["default"] > ends["by hand"] - 0.01

@@ -45,7 +45,8 @@ def quick_cells() -> set[tuple[str, str]]:
 
 def exact(name: str) -> bool:
     """Whether a kind is fitted by maximum likelihood."""
-    return not {"hyper", "fixed"} & set(KINDS[name].options)
+    options = KINDS[name].options
+    return "fixed" not in options and not hasattr(options.get("method"), "hyper")
 
 
 def asked(name: str, kind: Any, data: pd.DataFrame, change: Transformation, *, first: bool) -> dict[str, Any]:

@@ -32,6 +32,7 @@ _X, _WEIGHTS = np.polynomial.legendre.leggauss(160)
 _SHARE, _JUMP = 0.5 * (1.0 + _X), 0.5 * _WEIGHTS
 _REACH = 13.0
 _FLAT = 1e-12  # a power that is none
+_END = 4.0 * np.finfo(float).eps - 1.0  # powers times values that are those of 0 but for rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def invert(z: Array, power: Array | float) -> Array:
         near = np.abs(t) < _FLAT
         ratio = np.where(near, 1.0 - 0.5 * t, np.log1p(np.maximum(t, -1.0)) / np.where(near, 1.0, t))
         beyond = np.where(np.asarray(power) > 0.0, -np.inf, np.inf)
-        return np.where(t <= -1.0, beyond, z * ratio)
+        return np.where(t <= _END, beyond, z * ratio)
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,8 @@ def _in_users_units(best: End, *, scores: bool) -> Maximum:
     """With the level of the baseline at the time from which users count."""
     problem, end, unit, reason = best
     told = problem.row_scores(end.state.x) if scores else None
-    found = problem.in_users_units(end, unit, problem.model.sizes[0], reason, _WORDS[reason], told)
+    known = "flat" if reason == "frailty" else reason  # of a variance of frailties that goes to 0
+    found = problem.in_users_units(end, unit, problem.model.sizes[0], known, _WORDS[reason], told)
     p, turn, parameters = problem.model.sizes[0], problem.turn(best.parameters), best.parameters
     return replace(
         found,
