@@ -1,7 +1,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from support.methods import with_settings
 from support.stored import again
 
 import tobitgp as tg
