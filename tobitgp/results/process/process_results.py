@@ -36,7 +36,7 @@ from tobitgp.results.joint import JointPosterior
 from tobitgp.results.parameter_estimates import Linear, Transformed, hyper_estimates, linear_posterior, slope_posterior
 from tobitgp.results.predict import check_level
 from tobitgp.results.priors import prior_table
-from tobitgp.results.process import process_residuals
+from tobitgp.results.process import process_residuals, site_table
 from tobitgp.results.process.process_draws import JointProcess, draw_process, process_averages
 from tobitgp.results.process.process_effects import process_effect
 from tobitgp.results.process.term_tests import TermTest, joint_test_of_process
@@ -400,6 +400,7 @@ class GPResults(Results):
     def _without_rows(self) -> Self:
         return type(self).from_parts(self._parts.without_rows())
 
+    sites = property(site_table.sites)
     posterior = joint_draws.posterior
     hazard_ratios = hazard_ratios.hazard_ratios
     standardise = standardise.standardise
