@@ -21,7 +21,10 @@ from tobitgp.kinds.progress import progress_bar
 from tobitgp.model import Model
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.paths import read_subjects
+from tobitgp.results.prediction import predict as predict_rows
+from tobitgp.selection import held_out
 from tobitgp.selection.cause_measures import by_cause
+from tobitgp.selection.fold_scores import Fold, FoldScores, OrderedRows, join_predictions, pool
 from tobitgp.selection.held_out import HeldOut, Measure, read_measures
 from tobitgp.selection.specs import check_arguments, with_ends
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
@@ -30,6 +33,7 @@ Parts = list[tuple[IntArray, IntArray]]
 Note = tuple[type[Warning], str]
 
 DEFAULT = ("log_likelihood", "concordance_index")
+OF_PREDICTION = [name for name in inspect.signature(predict_rows).parameters if name not in ("results", "new")]
 OF_MODEL = frozenset(inspect.signature(Model).parameters) - {"data"}
 _OF_ROWS = ("cov_kwds", "vcov", "engine")
 _OF_COLUMNS = ("fixed", "start", "priors")
@@ -185,11 +189,12 @@ def cross_validate(
     *,
     folds: Any = 10,
     metrics: Any = DEFAULT,
+    predict: str | Mapping[str, Any] | None = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
     progress: bool | Callable[[str, int, float], None] = False,
     **fit_kwargs: Any,
-) -> pd.DataFrame:
+) -> FoldScores:
     """Fit a model to all rows but those of a fold, measure how well it predicts these, and go on with the next fold.
 
     Parameters
@@ -211,6 +216,9 @@ def cross_validate(
         ``function(results, test)`` of the fit and the rows that it has not seen gives a number. Of competing risks the
         log density is that of times and causes, and the others are of the incidence of each cause, columns such as
         ``integrated_brier_score[death]``; concordance is of incidences by the last decile of that cause's events.
+    predict : str or dict, optional
+        What ``predictions`` of the result holds: a ``what`` of ``predict()`` of a fit, as ``"observed"``, or a dict of
+        its arguments, as ``{"what": "median", "interval": 0.9}``. By default what ``predict()`` gives without any.
     rng : int or numpy Generator, optional
         Deals the rows; None is deterministic. Fits that draw get seeds from it too.
     n_jobs : int
@@ -227,7 +235,11 @@ def cross_validate(
     -------
     DataFrame
         A row for each fold: ``n_train, n_test, converged``, and a column for each metric, on its own scale, NaN where
-        it is not available.
+        it is not available. Its attribute ``predictions`` is a DataFrame with the prediction of each test row by the
+        fit that has not seen it, under the labels of the data, and its ``fold``. Its attribute ``pooled`` is a Series
+        of the scores of the test rows of all folds together: the concordance index of all pairs of rows, of which each
+        has its own fold's prediction, ``rmse`` from all squared errors, and the mean over rows of all other metrics
+        (for those that are no means over rows, and for functions, the mean over folds, weighted by their rows).
 
     Raises
     ------
@@ -252,10 +264,14 @@ def cross_validate(
     >>> found = tg.cross_validate("Surv(time, event) ~ age + sex", lung, folds=5, family="weibull")
     >>> found[["n_train", "n_test"]].to_numpy().tolist()[0], bool(found["converged"].all())
     ([182, 46], True)
-    >>> round(float(found["concordance_index"].mean()), 2)
-    0.6
+    >>> round(float(found["concordance_index"].mean()), 2), round(float(found.pooled["concordance_index"]), 2)
+    (0.6, 0.6)
+    >>> found.predictions.head(2).round(1)
+       fold  median
+    0     4   237.4
+    1     3   248.3
     """
-    measures = read_measures(metrics)
+    measures, asked = read_measures(metrics), _read_prediction(predict)
     check_jobs(n_jobs)
     check_arguments(fit_kwargs, "cross_validate()")
     refused = [name for name in _OF_ROWS if fit_kwargs.get(name) is not None]
@@ -285,11 +301,26 @@ def cross_validate(
             given["weights"] = weights[train]
         seen = frame.iloc[train].drop(columns=unseen)
         one = {"formula": formula, "train": seen, "test": frame.iloc[test], "weight": held}
-        tasks.append((_measure_fold, {**one, "measures": measures, "options": given}))
+        tasks.append((_measure_fold, {**one, "measures": measures, "asked": asked, "options": given}))
     first = next(iter(measures))
     words = f"{{evaluations}} of {len(tasks)} folds, {first} of fold {{stage}}: {{value:.3f}}"
-    found = attempt_all(tasks, names, n_jobs, progress, words, lambda fold: list(fold.values())[1])
-    return _table(names, parts, found)
+    found = attempt_all(tasks, names, n_jobs, progress, words, lambda fold: list(fold.scores.values())[1])
+    table, folds = _table(names, parts, found), [outcome.value for outcome in found]
+    tests = [test for _, test in parts]
+    size = [float(len(test) if weights is None else weights[test].sum()) for test in tests]
+    return FoldScores.of(table, pool(measures, folds, size), join_predictions(names, tests, folds, frame.index))
+
+
+def _read_prediction(predict: Any) -> dict[str, Any] | None:
+    """Arguments of ``predict()`` of a fit; None where nothing was asked for."""
+    if predict is None or isinstance(predict, str):
+        return None if predict is None else {"what": predict}
+    if not isinstance(predict, Mapping):
+        raise SpecError(f"predict={predict!r}: a text such as 'median', or a dict of arguments of predict() is needed.")
+    unknown = [name for name in predict if name not in OF_PREDICTION]
+    if unknown:
+        raise SpecError(f"predict={{{unknown[0]!r}: ...}}: predict() has the arguments {', '.join(OF_PREDICTION)}.")
+    return dict(predict)
 
 
 def _with_ends(formula: Any, options: dict[str, Any], rows: pd.DataFrame) -> tuple[Any, dict[str, Any]]:
@@ -332,9 +363,10 @@ def _measure_fold(
     test: pd.DataFrame,
     weight: Array | None,
     measures: dict[str, Measure],
+    asked: dict[str, Any] | None,
     options: dict[str, Any],
-) -> dict[str, float]:
-    """Fit to some rows and measure on others; a metric that is not available is NaN, with a warning."""
+) -> Fold:
+    """Fit to some rows, predict and measure others; a metric that is not available is NaN, with a warning."""
     results: Any = fit(formula, train, **options)
     held = HeldOut(results, test, weight)
     out: dict[str, float] = {"converged": bool(results.converged)}
@@ -346,7 +378,18 @@ def _measure_fold(
         except TobitGPError as error:
             warnings.warn(f"{name} is not available: {error}", UserWarning, stacklevel=user_level())
             out[name] = float("nan")
-    return out
+    orders = any(measure is held_out.concordance_index and out[name] == out[name] for name, measure in measures.items())
+    return Fold(out, _predict_fold(results, test, asked), OrderedRows.of(held) if orders else None)
+
+
+def _predict_fold(results: Any, test: pd.DataFrame, asked: dict[str, Any] | None) -> pd.DataFrame | TobitGPError:
+    """Predictions of rows, or what they failed of, with a warning where they were asked for."""
+    try:
+        return pd.DataFrame(results.predict(test, **(asked or {})))
+    except TobitGPError as error:
+        if asked is not None:
+            warnings.warn(f"predictions are not available: {error}", UserWarning, stacklevel=user_level())
+        return error
 
 
 def _table(names: list[Any], parts: Parts, found: list[Attempt]) -> pd.DataFrame:
@@ -355,11 +398,12 @@ def _table(names: list[Any], parts: Parts, found: list[Attempt]) -> pd.DataFrame
     if len(errors) == len(found):
         raise errors[0]
     pass_on((f"fold {name}", outcome.notes) for name, outcome in zip(names, found, strict=True))
-    columns = dict.fromkeys(name for outcome in found if outcome.error is None for name in outcome.value)
+    columns = dict.fromkeys(name for outcome in found if outcome.error is None for name in outcome.value.scores)
     table = []
     for name, (train, test), outcome in zip(names, parts, found, strict=True):
         if outcome.error is not None:
             warnings.warn(f"Fold {name!r} failed: {outcome.error}", UserWarning, stacklevel=user_level())
-        values = dict.fromkeys(columns, np.nan) | (outcome.value or {"converged": False})
+        known = {"converged": False} if outcome.error is not None else outcome.value.scores
+        values = dict.fromkeys(columns, np.nan) | known
         table.append({"n_train": len(train), "n_test": len(test), **values})
     return pd.DataFrame(table, index=pd.Index(names, name="fold"))
