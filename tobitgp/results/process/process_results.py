@@ -125,9 +125,10 @@ class GPResults(Results):
     def priors(self) -> pd.DataFrame:
         """Priors that were used, a DataFrame with a row for each parameter, in the units of the data.
 
-        Columns ``distribution, location, spread, source``: ``location`` is the mean of a normal, the median of a
-        log-normal, and eta of an LKJ prior, or a value that is fixed; ``spread`` is the standard deviation of a normal
-        prior, or that of the logarithm of a log-normal one; ``source`` is ``"default"``, ``"formula"``, or the argument
+        Columns ``distribution, location, spread, source``: ``location`` is the mean of a normal and eta of an LKJ
+        prior, a value that is fixed, or the median of other priors; ``spread`` is the standard deviation of a normal
+        prior, or that of the logarithm of a log-normal one, NaN for others, which ``distribution`` shows with their
+        parameters; ``source`` is ``"default"``, ``"formula"``, or the argument
         that was given. An intercept has its prior where every column is at its mean. Default priors of coefficients are
         given one by one; jointly those of factors and interactions are correlated: (PRI4) of the theory pages.
 
