@@ -14,7 +14,7 @@ from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.method import Marginals, Method, cavity
 from tobitgp.inference.site_updates import CHUNK_ROWS
 from tobitgp.kinds.process import ProcessParts, ScaledFit
-from tobitgp.likelihoods.censoring_noise import Spread
+from tobitgp.likelihoods.censoring_noise import Spread, with_side_noises
 from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.typing import Array
 
@@ -37,7 +37,8 @@ def row_sites(scaled: ScaledFit, response: CensoredResponse) -> dict[str, Array]
 def _standardised(parts: ProcessParts, point: FeaturePosterior, method: Method) -> Array:
     """The same (5, n) on the standardised scale, in the order of the problem."""
     problem, inputs, start = parts.gp.problem, parts.gp.prior.inputs, 0
-    likelihood = Spread(method.view(parts.family.likelihood.over(problem.rows).at(point.theta)))
+    noise = with_side_noises(parts.family.likelihood, parts.fitted.parameters.roles)
+    likelihood = Spread(method.view(noise.over(problem.rows).at(point.theta)))
     found = []
     for kind in parts.gp.rows_at(point.theta):
         for span in row_chunks(start, start + len(kind), CHUNK_ROWS):

@@ -77,13 +77,16 @@ METHODS = {
     "laplace": tg.Laplace(),
     "vi": tg.VI(),
     "local": tg.VI(bound="local"),
+    "local, side noises": tg.VI(bound="local"),
 }
-NO_SIDES = {"sigma_lower": 0.0, "sigma_upper": 0.0}
+SIDES = {
+    "local": {"sigma_lower": 0.0, "sigma_upper": 0.0},
+    "local, side noises": {"sigma_lower": 0.3, "sigma_upper": 0.5},
+}
 
 
 def fit_by(name, data):
-    fixed = FIXED | (NO_SIDES if name == "local" else {})
-    return tg.fit(FORMULA, data, fixed=fixed, method=METHODS[name])
+    return tg.fit(FORMULA, data, fixed=FIXED | SIDES.get(name, {}), method=METHODS[name])
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -120,6 +123,15 @@ def test_sites_of_vi_have_the_expected_slopes(data):
     # The site has the expectation of the log likelihood.
     expected = sites["log_z"] + norm.logpdf(m, sites["mean"], np.sqrt(sites["variance"])) - 0.5 * v / sites["variance"]
     np.testing.assert_allclose(expected, averaged(lambda f: log_likelihood(f, y, sign), m, v), atol=1e-6)
+
+
+def test_censoring_noises_of_rows_are_part_of_their_sites(data):
+    res = tg.fit(FORMULA, data, method=tg.VI(bound="local", side_noise="row", hyper="maximize"))
+    sites, params = res.sites, res.params
+    x = data["x"].to_numpy()
+    K = params["sd(gp(x))"] ** 2 * np.exp(-0.5 * ((x[:, None] - x) / params["lengthscale(gp(x))"]) ** 2)
+    own = sites["log_z"].sum() + log_density_of_means(K, sites["mean"].to_numpy(), sites["variance"].to_numpy())
+    assert res.log_evidence == pytest.approx(own, abs=1e-6)
 
 
 def test_few_features_leave_noise_that_is_no_part_of_a_site(data):
