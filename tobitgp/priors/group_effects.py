@@ -218,10 +218,10 @@ class EffectParameters(NamedTuple):
         """LKJ density of the correlations in psi, and its gradient, (RAN4); or that of (1 + rho) / 2 being beta."""
         psi = theta[self.cors]
         if self.cor is not None:
-            a, b = self.cor
+            first, second = self.cor
             below, above = log_expit(2.0 * psi), log_expit(-2.0 * psi)
-            density = float(np.sum(a * below + b * above + np.log(2.0) - betaln(a, b)))
-            return density, 2.0 * (a * np.exp(above) - b * np.exp(below))
+            density = float(np.sum(first * below + second * above + np.log(2.0) - betaln(first, second)))
+            return density, 2.0 * (first * np.exp(above) - second * np.exp(below))
         column = np.concatenate([np.arange(1.0, i + 1.0) for i in range(self.q)])
         if not len(psi) or np.isnan(self.eta):
             return 0.0, np.zeros_like(psi)
