@@ -101,7 +101,9 @@ def _pooled(measure: Measure | None, folds: Sequence[Fold], values: Array, weigh
     """Concordance of all pairs, a root of the mean of squares, and means of all else."""
     if measure is held_out.concordance_index:
         rows = [fold.ordered for fold in folds if fold.ordered is not None]
-        joined = {name: np.concatenate([getattr(each, name) for each in rows]) for name in rows[0].__dict__}
+        joined: dict[str, Any] = {
+            name: np.concatenate([getattr(each, name) for each in rows]) for name in rows[0].__dict__
+        }
         median, weights = joined.pop("median"), joined.pop("weight")
         return concordance_index(None, median, **joined, weights=weights)
     if measure is held_out.rmse:
