@@ -20,7 +20,7 @@ import pandas as pd
 
 import tobitgp as tg
 from benchmarks.mixtures.tables import Row, mean_and_error, show
-from tobitgp.selection.cross_validation import deal
+from tobitgp.selection.folds import deal
 
 REFERENCE = "lifelines WeibullAFT"
 

@@ -13,6 +13,7 @@ from tobitgp.method_value import MethodValue
 from tobitgp.model import Model
 from tobitgp.options import saying_what_was_meant
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
+from tobitgp.priors.scale_priors import ScalePrior
 from tobitgp.results.competing.competing_results import CompetingRisksResults
 from tobitgp.results.hazards.cells import PH
 from tobitgp.results.hazards.hazard_results import HazardResults
@@ -44,7 +45,7 @@ def fit(
     censored: Literal["model", "drop", "ignore"] = "model",
     fixed: Mapping[str, float] | None = None,
     start: Any = None,
-    priors: Mapping[str, LKJ | LogNormal | Normal | float | None] | None = None,
+    priors: Mapping[str, LKJ | LogNormal | Normal | ScalePrior | float | None] | None = None,
     missing: Literal["drop", "raise"] = "drop",
     weights: Any = None,
     var_weights: Any = None,
@@ -145,7 +146,8 @@ def fit(
         None: weak priors on standardised data, whose unit is the standard deviation that the response would have, were
         all of it seen; ``{}``: none at all; ``{"sigma": None}`` drops one, ``{"sigma": tg.LogNormal(0.4, 0.5)}`` or,
         for a linear coefficient, ``{"z": tg.Normal(0, 2)}`` sets one, ``{"cor(re(g))[Intercept, z]": tg.LKJ(1)}`` that
-        of all correlations of a random effect.
+        of all correlations of a random effect. Positive parameters take ``tg.Gamma``, ``tg.InverseGamma``,
+        ``tg.HalfNormal``, ``tg.HalfStudent``, ``tg.Exponential``, ``tg.PC``, ``tg.Uniform`` and ``tg.Beta`` too.
         For a mixture, None learns the scale of the components' prior from all of them, (MIX18) of the theory pages.
         Numbers by name, in the user's units, fix it: the prior of every component as a whole, for Gaussian ones
         ``{"mean": 0, "tau": 0.01, "a": 1, "b": 1}``, else its rate's ``a`` and ``b``, and ``"concentration"`` of

@@ -17,6 +17,7 @@ from tobitgp.method_settings import PosteriorMethod
 from tobitgp.method_value import MethodValue
 from tobitgp.options import FitOptions, read_vcov, saying_what_was_meant
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
+from tobitgp.priors.scale_priors import ScalePrior
 from tobitgp.results.comparable import is_of_counts
 from tobitgp.results.hazards.cells import PH
 from tobitgp.results.views import ModelData
@@ -152,7 +153,7 @@ class Model:
         method: str | MethodValue = "auto",
         fixed: Mapping[str, float] | None = None,
         start: Any = None,
-        priors: Mapping[str, LKJ | LogNormal | Normal | float | None] | None = None,
+        priors: Mapping[str, LKJ | LogNormal | Normal | ScalePrior | float | None] | None = None,
         rng: int | np.random.Generator | None = None,
         progress: bool | Callable[[str, int, float], None] = False,
         vcov: str | Mapping[str, Any] | None = None,
@@ -197,7 +198,7 @@ class Model:
         params: Mapping[str, float],
         *,
         method: str | PosteriorMethod = "auto",
-        priors: Mapping[str, LKJ | LogNormal | Normal | float | None] | None = None,
+        priors: Mapping[str, LKJ | LogNormal | Normal | ScalePrior | float | None] | None = None,
         gradient: bool = True,
         rng: int | np.random.Generator | None = None,
     ) -> Evidence:

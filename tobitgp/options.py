@@ -28,6 +28,7 @@ from tobitgp.mixture.array_fit import resolve_mixture_family
 from tobitgp.mixture.family import MixtureFamily
 from tobitgp.numerics.sampling import generator
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
+from tobitgp.priors.scale_priors import ScalePrior
 from tobitgp.regression.clusters import Clusters
 from tobitgp.typing import BoolArray, Frame
 
@@ -73,7 +74,7 @@ class FitOptions:
     method: Any  # a value of a method, or "auto"
     fixed: Mapping[str, float] | None
     start: Any  # mapping, fit or None
-    priors: Mapping[str, LKJ | LogNormal | Normal | float | None] | None
+    priors: Mapping[str, LKJ | LogNormal | Normal | ScalePrior | float | None] | None
     rng: int | np.random.Generator | None
     progress: bool | Callable[[str, int, float], None]
     cov_type: str

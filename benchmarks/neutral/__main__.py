@@ -21,7 +21,7 @@ from benchmarks.neutral.data import PROBLEMS, Problem, numeric
 from benchmarks.neutral.methods import Method, methods
 from benchmarks.neutral.scores import scores
 from benchmarks.neutral.tables import of_sets, rank_table, score_table, with_picks
-from tobitgp.selection.cross_validation import deal
+from tobitgp.selection.folds import deal
 
 FOLD_SCORES = Path("out") / "neutral.csv"
 OUT = Path("docs") / "trust" / "neutral.csv"

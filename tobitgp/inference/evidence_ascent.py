@@ -13,7 +13,7 @@ from tobitgp.errors import NumericalError
 from tobitgp.inference.evidence import precisions_of
 from tobitgp.inference.feature_posterior import FeaturePosterior, Settled
 from tobitgp.inference.fixed_point import FeatureModel, Kept, settle
-from tobitgp.inference.hyperparameters import LOG_BOUND, Parameters
+from tobitgp.inference.hyperparameters import Parameters
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows
 from tobitgp.likelihoods.row_terms import Likelihood
@@ -342,7 +342,9 @@ def _newton(
 
 def _stuck(objective: Objective, free: Array, gradient: Array) -> BoolArray:
     """Parameters pushed against a bound."""
-    return ((free <= objective.parameters.least) & (gradient < 0)) | ((free >= LOG_BOUND) & (gradient > 0))
+    return ((free <= objective.parameters.least) & (gradient < 0)) | (
+        (free >= objective.parameters.most) & (gradient > 0)
+    )
 
 
 def _newton_step(objective: Objective, free: Array, gradient: Array, width: float) -> tuple[Array, Array, Array]:

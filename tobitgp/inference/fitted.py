@@ -281,12 +281,12 @@ def bound_words(fitted: FittedGP) -> str:
     parameters = fitted.parameters
     places, free = np.flatnonzero(parameters.free), fitted.points[0].theta[parameters.free]
     low = free <= parameters.least
-    stuck = [parameters.names[i] for i in places[low | (free >= LOG_BOUND)]]
+    stuck = [parameters.names[i] for i in places[low | (free >= parameters.most)]]
     singular = _singular_words(fitted)
     if not stuck:
         return singular
     words = f"The search ended at a bound for {', '.join(stuck)}; fix it, or set a prior."
-    if any(parameters.roles[i] == "sigma" for i in places[low]):
+    if any(parameters.roles[i] == "sigma" for i in places[low & (parameters.least == -LOG_BOUND)]):
         words += (
             f" At its lower bound sigma is {np.exp(-LOG_BOUND):.0e} of the response's sd: the data show no noise, and "
             "the curve goes through the rows. Where they were measured with an error, fix sigma at that."

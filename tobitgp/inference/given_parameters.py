@@ -9,16 +9,21 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import ndtr
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.inference.hyperparameters import COEFFICIENTS, SIGMA, HyperParameter, Parameters, default_prior
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.censoring_noise import SIDES
+from tobitgp.priors.bounded_priors import Beta, Uniform
 from tobitgp.priors.coefficients import FLAT
 from tobitgp.priors.group_effects import ETA, EffectParameters, psi_of
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal, Usual
+from tobitgp.priors.scale_priors import ScalePrior
 from tobitgp.typing import Array
 
+_QUANTILES = ndtr([-1.0, 0.0, 1.0]).tolist()
+VAGUE = 3.0  # spread of a logarithm from which on a prior is no place to start from
 FARTHEST = 50.0 * float(np.log(10.0))
 
 
@@ -38,7 +43,7 @@ class GivenParameters:
         inducing: Any = "auto",
         fixed: Mapping[str, float] | None = None,
         start: Mapping[str, float] | None = None,
-        priors: Mapping[str, LKJ | LogNormal | Normal | float | None] | None = None,
+        priors: Mapping[str, LKJ | LogNormal | Normal | ScalePrior | float | None] | None = None,
         side_noises: Literal["shared", "row"] | None = None,
     ) -> GivenParameters:
         """Copies of what was given."""
@@ -157,6 +162,7 @@ def read_parameters(
     fixed, start, k = given.fixed, given.start, len(hypers)
     mean, sd, first = np.empty(k), np.empty(k), np.full(k, np.nan)
     free = np.ones(k, dtype=bool)
+    densities: list[ScalePrior | None] = [None] * k
     for i, hyper in enumerate(hypers):
         name = hyper.name
         mean[i], sd[i] = default_prior(hyper.role, hyper.n_inputs, of_noise=hyper.of_noise, n_terms=hyper.n_terms)
@@ -168,10 +174,13 @@ def read_parameters(
         prior = (given.priors or {}).get(name)
         if isinstance(prior, LogNormal):
             mean[i], sd[i] = np.log(prior.median / unit[i]), prior.spread
+        elif isinstance(prior, ScalePrior):
+            densities[i] = prior
+            mean[i], sd[i] = _about(name, prior, unit[i], mean[i])
         elif prior is not None:
             raise SpecError(
-                f"priors={{{name!r}: ...}}: a hyper-parameter takes tg.LogNormal(median, spread) or None, "
-                f"not {prior!r}."
+                f"priors={{{name!r}: ...}}: a hyper-parameter takes tg.LogNormal(median, spread), "
+                f"tg.Gamma(shape, rate) or another prior of positive numbers, or None, not {prior!r}."
             )
         elif given.drops(name):
             sd[i] = np.inf
@@ -193,13 +202,24 @@ def read_parameters(
         if term.centred and any(np.isfinite(first[i]) for i, name in term.of_intercept(every)):
             _check_start(every, {**start, **fixed})
             first[here] = term.centre(first[here])
-        terms.append(term._replace(eta=_read_eta(own, given)))
+        terms.append(term._replace(eta=_read_eta(own, given), cor=_read_correlation(own, given)))
         sd[at] = np.inf if np.isnan(terms[-1].eta) else sd[at]
-    found = Parameters(names, tuple(h.role for h in hypers), unit, mean, sd, free, first, tuple(terms), scale_root)
+    roles = tuple(h.role for h in hypers)
+    found = Parameters(names, roles, unit, mean, sd, free, first, tuple(terms), scale_root, tuple(densities))
     at = found.scales
     if scale_root is not None and np.isfinite(first[at]).any():
         first[at] = np.linalg.solve(scale_root, np.where(np.isnan(first[at]), 0.0, first[at] * unit[at]))
     return found
+
+
+def _about(name: str, prior: ScalePrior, unit: float, usual: float) -> tuple[float, float]:
+    """Median and spread of the logarithm of a parameter over its unit; the usual median where the prior is vague."""
+    if not prior._support[0] >= 0.0:
+        raise SpecError(f"priors={{{name!r}: {prior!r}}}: the parameter is positive, so that lower= must be too.")
+    with np.errstate(divide="ignore", over="ignore"):
+        low, middle, high = np.log([prior._value_quantile(q) for q in _QUANTILES]) - np.log(unit)
+    spread = 0.5 * (high - low)
+    return (middle, spread) if spread < VAGUE else (usual, VAGUE)
 
 
 def _read_coefficient(name: str, unit: float, given: GivenParameters, mean: float) -> tuple[float, float, float, bool]:
@@ -251,9 +271,22 @@ def _read_eta(names: Sequence[str], given: GivenParameters) -> float:
     priors = [given.priors[name] for name in names if name in given.priors] if given.priors else []
     if any(given.drops(name) for name in names):
         return np.nan
+    if _read_correlation(names, given) is not None:
+        return ETA
     for name, prior in zip(names, priors, strict=False):
         if not isinstance(prior, LKJ):
-            raise SpecError(f"priors={{{name!r}: ...}}: a correlation takes tg.LKJ(eta) or None, not {prior!r}.")
+            single = ", tg.Beta(a, b, lower=-1), tg.Uniform(-1, 1)" * (len(names) == 1)
+            raise SpecError(
+                f"priors={{{name!r}: ...}}: a correlation takes tg.LKJ(eta){single} or None, not {prior!r}."
+            )
         if prior != priors[0]:
             raise SpecError(f"priors=: the correlations of a term have one prior, and {name!r} another.")
     return float(priors[0].eta) if priors else ETA
+
+
+def _read_correlation(names: Sequence[str], given: GivenParameters) -> tuple[float, float] | None:
+    """Shapes of the beta prior of a single correlation; None where it has another prior."""
+    prior = (given.priors or {}).get(names[0]) if len(names) == 1 else None
+    if not isinstance(prior, Beta | Uniform) or prior._support != (-1.0, 1.0):
+        return None
+    return (float(prior.a), float(prior.b)) if isinstance(prior, Beta) else (1.0, 1.0)

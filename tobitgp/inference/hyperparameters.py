@@ -14,6 +14,7 @@ from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.priors.group_effects import EffectParameters
 from tobitgp.priors.kernels import KERNELS, Covariance, KernelFactor
+from tobitgp.priors.scale_priors import ScalePrior
 from tobitgp.typing import Array, BoolArray
 
 
@@ -101,6 +102,7 @@ LOG_BOUND = np.log(1e4)  # twice that for length-scales, which long series may h
 COEFFICIENTS = ("scale", "Q")  # roles of numbers of any sign
 LOCATION = "location"  # the role of a coordinate of an inducing input
 LEAST_DF = 1.05  # the t distribution has a mean for df > 1 only, and predictions average over df
+_INSIDE = 1e-6  # of the width of a prior between two ends, where its density may be 0
 _LEAST_NOISE = 1e-6  # relative, of one row: its square is some thousand times what doubles resolve
 
 
@@ -115,15 +117,21 @@ class Parameters:
     names: tuple[str, ...]
     roles: tuple[str, ...]  # as of `HyperParameter`
     units: Array  # (k,), size of one standardised unit in the user's units
-    prior_mean: Array  # (k,), of theta
+    prior_mean: Array  # (k,), of theta; near the median of a prior that is not normal
     prior_sd: Array  # (k,), of theta; an infinite sd means no prior
     free: BoolArray  # (k,)
     start: Array  # (k,), theta of fixed parameters, and where the user wants the others to start; NaN elsewhere
     effects: tuple[EffectParameters, ...] = ()  # of random effects with columns of their own
     # (q, q), coefficients of log sigma in the user's units from theta; None where these are theta times their units.
     scale_root: Array | None = None
+    densities: tuple[ScalePrior | None, ...] = ()  # (k,), priors that are not normal in theta; empty without any
 
     shapes: ClassVar = {"names": "roles units prior_mean prior_sd free start"}
+
+    def inconsistencies(self) -> Iterator[str]:
+        """What does not belong together in parameters that were read from a file."""
+        if len(self.densities) not in (0, len(self.names)):
+            yield "its priors are not those of its parameters"
 
     @property
     def n_free(self) -> int:
@@ -135,12 +143,28 @@ class Parameters:
         """Lower bounds (k_free,) of the free part of theta."""
         roles = np.array(self.roles)[self.free].tolist()
         bounds = {LOCATION: -np.inf, "df": np.log(LEAST_DF), "lengthscale": -2.0 * LOG_BOUND}
-        return np.array([bounds.get(role, -LOG_BOUND) for role in roles])
+        return np.maximum([bounds.get(role, -LOG_BOUND) for role in roles], self._support[0])
 
     @cached_property
     def most(self) -> Array:
         """Upper bounds (k_free,) of the free part of theta."""
-        return np.where(np.array(self.roles)[self.free] == LOCATION, np.inf, LOG_BOUND)
+        usual = np.where(np.array(self.roles)[self.free] == LOCATION, np.inf, LOG_BOUND)
+        return np.minimum(usual, self._support[1])
+
+    @cached_property
+    def _support(self) -> tuple[Array, Array]:
+        """Ends (k_free,) between which priors let theta be."""
+        low, high = np.full(len(self.names), -np.inf), np.full(len(self.names), np.inf)
+        for i, prior in self._others:
+            with np.errstate(divide="ignore"):
+                low[i], high[i] = np.log(prior._support) - np.log(self.units[i])
+        inside = _INSIDE * np.where(np.isfinite(high - low), high - low, 0.0)
+        return (low + inside)[self.free], (high - inside)[self.free]
+
+    @cached_property
+    def _others(self) -> list[tuple[int, ScalePrior]]:
+        """Places and priors of free parameters whose priors are not normal in theta."""
+        return [(i, prior) for i, prior in enumerate(self.densities) if prior is not None and self.free[i]]
 
     def clip(self, free: Array) -> Array:
         """The free part of theta moved inside its bounds."""
@@ -156,7 +180,9 @@ class Parameters:
             for name, other in zip(fields, others, strict=True)
         )
         effects = tuple(term._replace(first=int(here[term.first])) for term in self.effects)
-        known: tuple[Any, ...] = *rest, effects, self.scale_root
+        each = self.densities or (None,) * len(self.names)
+        densities = tuple(None if new else each[i] for new, i in zip(where, place, strict=True))
+        known: tuple[Any, ...] = *rest, effects, self.scale_root, densities
         return Parameters(tuple(names.tolist()), tuple(roles.tolist()), *known)
 
     def some(self, chosen: BoolArray) -> Parameters:
@@ -166,7 +192,8 @@ class Parameters:
         arrays = (self.units, self.prior_mean, self.prior_sd, self.free, self.start)
         names, roles = (tuple(of[i] for i in kept.tolist()) for of in (self.names, self.roles))
         root = self.scale_root if chosen[self.scales].all() else None
-        rest: tuple[Any, ...] = *(array[chosen] for array in arrays), effects, root
+        densities = tuple(self.densities[i] for i in kept.tolist()) if self.densities else ()
+        rest: tuple[Any, ...] = *(array[chosen] for array in arrays), effects, root, densities
         return Parameters(names, roles, *rest)
 
     @property
@@ -227,6 +254,7 @@ class Parameters:
     def _log_normal(self) -> tuple[BoolArray, Array, float]:
         """Which free parameters have a normal prior, the sds of these, 1 elsewhere, and the sum of their log norms."""
         has = self.free & np.isfinite(self.prior_sd) & ~self.correlations
+        has[[i for i, _ in self._others]] = False
         sd = np.where(has, self.prior_sd, 1.0)
         return has, sd, float(np.log(sd).sum() + 0.5 * has.sum() * np.log(2.0 * np.pi))
 
@@ -236,6 +264,9 @@ class Parameters:
         # Theta is -inf where a side noise is fixed at 0, and an infinite sd is no prior.
         z = np.where(has, theta - self.prior_mean, 0.0) / sd
         value, slopes = -0.5 * float(z @ z) - norm, -z / sd
+        for i, prior in self._others:
+            more, slopes[i] = prior._log_density(float(theta[i] + np.log(self.units[i])))
+            value += more
         for term in self.effects:
             if self.free[term.cors].any():
                 more, slopes[term.cors] = term.log_prior(theta)

@@ -20,7 +20,7 @@ from tobitgp.mixture.given_starts import GivenStart, state_at
 from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
 from tobitgp.mixture.mixture_priors import ComponentPrior, Dirichlet, DirichletProcess, Weights
 from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Raw, WorkingRows
-from tobitgp.mixture.rates import Exponential, Poisson
+from tobitgp.mixture.rates import ExponentialRates, Poisson
 from tobitgp.mixture.ready_families import BERNOULLI, GAMMA, GEOMETRIC, INVERSE_GAUSSIAN, WITH_NUMBER
 from tobitgp.mixture.starts import choose_units, crude_values, cut, drop_components, moved, starts
 from tobitgp.mixture.stochastic_steps import StochasticEnd, has_levelled_off, run
@@ -44,7 +44,7 @@ MIXTURE_FAMILIES: dict[str, MixtureFamily] = {
     for family in (
         Gaussian(),
         Lognormal(),
-        Exponential(),
+        ExponentialRates(),
         Poisson(),
         Weibull(),
         GAMMA,

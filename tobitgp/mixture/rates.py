@@ -105,7 +105,7 @@ class RateFamily(MixtureFamily):
 
 
 @dataclass(frozen=True, slots=True)
-class Exponential(RateFamily):
+class ExponentialRates(RateFamily):
     """Components of density ``rate exp(-rate y)``; a row is one event in an exposure of y."""
 
     name: ClassVar[str] = "exponential"

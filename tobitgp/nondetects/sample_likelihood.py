@@ -82,7 +82,7 @@ class SampleFamily:
         return self.inverse(a + self.mean(b)) * float(np.sqrt(np.expm1(square)))
 
 
-class Gamma(SampleFamily):
+class GammaSamples(SampleFamily):
     """Gamma distributions, with a the log of the scale and b the log of the shape; Q of their log times is its sd."""
 
     __slots__ = ()
@@ -112,7 +112,7 @@ SAMPLE_FAMILIES = {
     "lognormal": SampleFamily("lognormal", "lognormal", True, NormalNoise()),
     "normal": SampleFamily("normal", "gaussian", False, NormalNoise()),
     "weibull": SampleFamily("weibull", "weibull", True, Gumbel()),
-    "gamma": Gamma("gamma", "gengamma", True, Gumbel()),
+    "gamma": GammaSamples("gamma", "gengamma", True, Gumbel()),
 }
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaln
+from scipy.special import betaln, log_expit
 
 from tobitgp.numerics.linear_algebra import triangular_product
 from tobitgp.priors.kernel_block import GPPrior
@@ -157,6 +157,12 @@ class EffectParameters(NamedTuple):
     correlated: bool
     T: Array  # (q, q), from the coefficients of standardised columns to those of the columns as they are, but for units
     eta: float = ETA  # of the LKJ prior of the correlations; NaN where they have none
+    cor: tuple[float, float] | None = None  # shapes of a beta prior of the only correlation, for the LKJ prior
+
+    @property
+    def words(self) -> str:
+        """The prior of the correlations as summaries show it."""
+        return f"LKJ({self.eta:g})" if self.cor is None else f"beta({self.cor[0]:g}, {self.cor[1]:g})"
 
     @property
     def sds(self) -> slice:
@@ -209,8 +215,13 @@ class EffectParameters(NamedTuple):
         return np.concatenate([np.log(size), psi_of(V / size / size[:, None])])
 
     def log_prior(self, theta: Array) -> tuple[float, Array]:
-        """LKJ density of the correlations in psi, and its gradient, (RAN4)."""
+        """LKJ density of the correlations in psi, and its gradient, (RAN4); or that of (1 + rho) / 2 being beta."""
         psi = theta[self.cors]
+        if self.cor is not None:
+            first, second = self.cor
+            below, above = log_expit(2.0 * psi), log_expit(-2.0 * psi)
+            density = float(np.sum(first * below + second * above + np.log(2.0) - betaln(first, second)))
+            return density, 2.0 * (first * np.exp(above) - second * np.exp(below))
         column = np.concatenate([np.arange(1.0, i + 1.0) for i in range(self.q)])
         if not len(psi) or np.isnan(self.eta):
             return 0.0, np.zeros_like(psi)

@@ -170,7 +170,10 @@ def _prior(results: Fit, i: int) -> str:
         mean, sd = (float(x[i] * parameters.units[i]) for x in (parameters.prior_mean, parameters.prior_sd))
         return f"normal({mean:.3g}, {sd:.3g})"
     if parameters.correlations[i]:
-        return next(f"LKJ({term.eta:g})" for term in parameters.effects if term.cors.start <= i < term.cors.stop)
+        return next(term.words for term in parameters.effects if term.cors.start <= i < term.cors.stop)
+    density = parameters.densities[i] if parameters.densities else None
+    if density is not None:
+        return density._words
     median = float(np.exp(parameters.prior_mean[i]) * parameters.units[i])
     return f"lognormal({median:.3g}, {parameters.prior_sd[i]:.2g})"
 

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.inference.assembly import GPModel
+from tobitgp.priors.bounded_priors import Beta
+from tobitgp.priors.group_effects import EffectParameters
 
 COLUMNS = ["distribution", "location", "spread", "source"]
 
@@ -16,8 +18,8 @@ COLUMNS = ["distribution", "location", "spread", "source"]
 class PriorRow(NamedTuple):
     """The prior of one parameter."""
 
-    distribution: str  # "normal", "lognormal", "LKJ", "flat" or "fixed"
-    location: float  # mean of a normal, median of a lognormal, eta of an LKJ prior, value of what is fixed
+    distribution: str  # "normal", "lognormal", "LKJ", "flat", "fixed", or another with its parameters
+    location: float  # mean of a normal, eta of an LKJ prior, value of what is fixed, median of others
     spread: float  # standard deviation of a normal, of the logarithm of a lognormal; NaN of the others
     source: str  # "default", or the argument
 
@@ -56,7 +58,7 @@ def line_rows(gp: GPModel) -> Iterator[tuple[str, PriorRow]]:
 def hyper_rows(gp: GPModel) -> Iterator[tuple[str, PriorRow]]:
     """Those of hyper-parameters."""
     of = gp.parameters
-    etas = {i: term.eta for term in of.effects for i in range(term.cors.start, term.cors.stop)}
+    terms = {i: term for term in of.effects for i in range(term.cors.start, term.cors.stop)}
     values = of.values(np.where(np.isnan(of.start), 0.0, of.start))
     for i, name in enumerate(of.names):
         mean, sd, unit = float(of.prior_mean[i]), float(of.prior_sd[i]), float(of.units[i])
@@ -65,11 +67,20 @@ def hyper_rows(gp: GPModel) -> Iterator[tuple[str, PriorRow]]:
         elif not np.isfinite(sd):
             yield name, PriorRow("flat", np.nan, np.nan, "priors=")
         elif of.correlations[i]:
-            yield name, PriorRow("LKJ", float(etas[i]), np.nan, _source(gp, name))
+            yield name, _of_correlation(terms[i], _source(gp, name))
+        elif (density := of.densities[i] if of.densities else None) is not None:
+            yield name, PriorRow(density._words, density._value_quantile(0.5), np.nan, _source(gp, name))
         elif of.positive[i]:
             yield name, PriorRow("lognormal", float(np.exp(mean)) * unit, sd, _source(gp, name))
         else:
             yield name, PriorRow("normal", mean * unit, sd * unit, _source(gp, name))
+
+
+def _of_correlation(term: EffectParameters, source: str) -> PriorRow:
+    """That of correlations: LKJ, or that of a single one."""
+    if term.cor is None:
+        return PriorRow("LKJ", float(term.eta), np.nan, source)
+    return PriorRow(term.words, Beta(*term.cor, lower=-1.0)._value_quantile(0.5), np.nan, source)
 
 
 def _source(gp: GPModel, name: str) -> str:

@@ -54,6 +54,9 @@ NO_LINE = Reason("A mixture has no location that is linear or a process.", ("mix
 NO_SLOPES = Reason("A mixture has no degrees of freedom of residuals.", ("mixture",))
 PRIORS_ONLY = Reason("A mixture has priors where a process has hyper-parameters.", ("mixture",))
 NO_GAUSSIAN = Reason("A mixture has no Gaussian posterior whose importance weights could be computed.", ("mixture",))
+NO_SITES = Reason("Rows of a mixture have responsibilities and no Gaussian sites.", ("mixture",))
+SITES_OF_TWO = Reason("The site of a row is a density of f and log sigma together.", ("noise process",))
+SITES_OF_VALUES = Reason("Each value of a row has a site.", ("several",))
 NO_PREDICTED_ROW = Reason(
     "All rows of a mixture have the same prediction, so that no row is compared with its own.", ("mixture",)
 )
@@ -117,6 +120,7 @@ ONE_ROW_EACH = Reason("The interface of lifelines reads one row for each subject
 CONSTANT = Reason("No subject has covariates that change.", (), ("subjects",))
 
 HAZARDS = ("hazard", "piecewise", "parametric", "frailty")
+SITES_OF_CELLS = Reason("A row has a site in each band of time that it passes.", ("hazard",))
 NO_BANDS = Reason("Only hazards that are constant in bands of time have bands.", (), ("hazard", "piecewise"))
 NOT_PARAMETRIC = Reason("The model has no parametric baseline hazard.", (), ("parametric", "frailty"))
 NOT_HAZARDS = Reason("The model does not assume proportional hazards.", (), HAZARDS)
@@ -164,6 +168,7 @@ WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     **dict.fromkeys(("mass_beyond", "power", "power_interval"), (NO_POWER,)),
     **dict.fromkeys(("components", "n_components", "n_effective", "plot_components", "predictive"), (NOT_MIXTURE,)),
     **dict.fromkeys(("elbo_rows", "variational"), (NOT_MIXTURE, NOT_POSTERIOR)),
+    "sites": (CAUSES, NOT_POSTERIOR, NO_SITES, SITES_OF_TWO, SITES_OF_VALUES, SITES_OF_CELLS),
     "plot_history": (NO_PATH,),
     "selection": (NOT_MIXTURE,),
     **dict.fromkeys(("correlations", "impute", "regression"), (ONE_RESPONSE,)),
@@ -193,6 +198,8 @@ INSTEAD: Mapping[str, str] = {
     ONE_RESPONSE.words: "mvbind(y1, y2) ~ ... fits several responses.",
     NO_LATENT.words: "mvbind(y1, y2) ~ gp(latent(2)) fits them.",
     NO_GROUPS.words: "(1 | g) makes groups.",
+    SITES_OF_VALUES.words: "res.stacked.sites has all of them, with each response in standard units.",
+    SITES_OF_CELLS.words: "res.cells.sites has all of them.",
     NOT_MIXTURE.words: "y ~ mixture(2) fits a mixture.",
 }
 
@@ -200,8 +207,14 @@ INSTEAD: Mapping[str, str] = {
 def known_facts(results: Any) -> frozenset[str]:
     """What reasons ask about a fit."""
     rows = getattr(results.parts, "training", None) is not None
-    facts = (results._kind, "likelihood" * (results.evidence_kind == "loglik"), "" if rows else "no rows")
-    return frozenset(facts) - {""}
+    scale = getattr(getattr(results.parts, "spec", None), "scale", None)
+    facts = {
+        results._kind: True,
+        "likelihood": results.evidence_kind == "loglik",
+        "no rows": not rows,
+        "noise process": scale is not None and len(scale.gps) > 0,
+    }
+    return frozenset(fact for fact, known in facts.items() if known)
 
 
 def reason_of(reasons: Iterable[Reason], known: frozenset[str]) -> Reason | None:

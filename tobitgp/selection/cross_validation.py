@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.api import fit
-from tobitgp.data.frames import by_label, read_weights, reads_frames
+from tobitgp.data.frames import read_weights, reads_frames
 from tobitgp.data.table import column_names
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError, TobitGPError, user_level
@@ -21,85 +20,23 @@ from tobitgp.kinds.progress import progress_bar
 from tobitgp.model import Model
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.paths import read_subjects
+from tobitgp.results.prediction import predict as predict_rows
+from tobitgp.selection import held_out
 from tobitgp.selection.cause_measures import by_cause
+from tobitgp.selection.fold_scores import Fold, FoldScores, OrderedRows, join_predictions, pool
+from tobitgp.selection.folds import Parts, by_subject, own_column, read_folds
 from tobitgp.selection.held_out import HeldOut, Measure, read_measures
 from tobitgp.selection.specs import check_arguments, with_ends
-from tobitgp.typing import Array, BoolArray, Frame, IntArray
+from tobitgp.typing import Array, Frame
 
-Parts = list[tuple[IntArray, IntArray]]
 Note = tuple[type[Warning], str]
 
 DEFAULT = ("log_likelihood", "concordance_index")
+OF_PREDICTION = [name for name in inspect.signature(predict_rows).parameters if name not in ("results", "new")]
 OF_MODEL = frozenset(inspect.signature(Model).parameters) - {"data"}
 _OF_ROWS = ("cov_kwds", "vcov", "engine")
 _OF_COLUMNS = ("fixed", "start", "priors")
 _NAMED = 3
-
-
-def own_column(formula: Any, folds: Any, names: list[str]) -> list[str]:
-    """The column that names the folds, unless the formula does: it is no input that "." stands for."""
-    named = isinstance(folds, str) and folds in names and not re.search(rf"\b{re.escape(folds)}\b", str(formula))
-    return [folds] if named else []
-
-
-def read_folds(folds: Any, model: Model, frame: pd.DataFrame, rng: np.random.Generator) -> tuple[list[Any], Parts]:
-    """Names of the folds, and the places of their training and test rows; rows that a fit drops are in none."""
-    used = np.flatnonzero(model.training.kept)
-    exact = model.training.response.lower == model.training.response.upper
-    if hasattr(folds, "split") and not isinstance(folds, str):
-        parts = _split(folds, used, exact)
-        return list(range(1, len(parts) + 1)), parts
-    if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
-        if not 2 <= folds <= len(used):
-            raise SpecError(f"folds={folds}: from 2 to {len(used)}, the number of rows, is allowed.")
-        code, levels = deal(exact, int(folds), rng), list(range(1, int(folds) + 1))
-    else:
-        code, levels = _labelled(folds, model.training.kept, frame)
-    return levels, [(used[code != k], used[code == k]) for k in range(len(levels))]
-
-
-def _split(folds: Any, used: IntArray, exact: Any) -> Parts:
-    """What a splitter of scikit-learn makes of the rows used; its training rows may be fewer than the others."""
-    try:
-        parts = [
-            (used[np.sort(train)], used[np.sort(test)]) for train, test in folds.split(np.zeros((len(used), 1)), exact)
-        ]
-    except (TypeError, ValueError, IndexError) as error:
-        raise SpecError(
-            f"folds={folds!r} cannot split {len(used)} rows: {error} Labels of groups are given as folds= themselves."
-        ) from error
-    if not parts or not all(len(train) and len(test) for train, test in parts):
-        raise SpecError(f"folds={folds!r} makes no folds, or empty ones.")
-    return parts
-
-
-def _labelled(folds: Any, kept: BoolArray, frame: pd.DataFrame) -> tuple[IntArray, list[Any]]:
-    """Fold of each row used, and the labels; a Series finds its rows by the labels of the data."""
-    if isinstance(folds, str):
-        if folds not in frame.columns:
-            raise SpecError(f"folds={folds!r}: the data have no such column.")
-        folds = frame[folds]
-    flat = pd.api.types.is_list_like(folds) and all(pd.api.types.is_scalar(label) for label in folds)
-    labels = pd.Series(np.asarray(folds)) if flat else None
-    if labels is None or len(labels) != len(kept):
-        raise SpecError(f"folds= takes a number, a column, an array of {len(kept)} labels, or an object with split().")
-    if isinstance(folds, pd.Series):
-        labels = pd.Series(np.asarray(by_label("The folds", "folds", folds, frame.index)))
-    if labels[kept].isna().any():
-        raise SpecError("folds= has missing labels in rows that are used.")
-    code, levels = pd.factorize(labels[kept], sort=True)
-    if len(levels) < 2:
-        raise SpecError("folds= needs two different labels at least.")
-    return code, list(levels)
-
-
-def deal(exact: Any, folds: int, rng: np.random.Generator) -> IntArray:
-    """Fold of each row (n,): shuffled rows are dealt, censored ones after exact ones, so that all folds are alike."""
-    order = rng.permutation(len(exact))
-    order = order[np.argsort(~exact[order], kind="stable")]
-    out = np.empty(len(exact), dtype=np.intp)
-    out[order] = np.arange(len(exact)) % folds
-    return out
 
 
 class Attempt(NamedTuple):
@@ -185,11 +122,12 @@ def cross_validate(
     *,
     folds: Any = 10,
     metrics: Any = DEFAULT,
+    predict: str | Mapping[str, Any] | None = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
     progress: bool | Callable[[str, int, float], None] = False,
     **fit_kwargs: Any,
-) -> pd.DataFrame:
+) -> FoldScores:
     """Fit a model to all rows but those of a fold, measure how well it predicts these, and go on with the next fold.
 
     Parameters
@@ -211,6 +149,9 @@ def cross_validate(
         ``function(results, test)`` of the fit and the rows that it has not seen gives a number. Of competing risks the
         log density is that of times and causes, and the others are of the incidence of each cause, columns such as
         ``integrated_brier_score[death]``; concordance is of incidences by the last decile of that cause's events.
+    predict : str or dict, optional
+        What ``predictions`` of the result holds: a ``what`` of ``predict()`` of a fit, as ``"observed"``, or a dict of
+        its arguments, as ``{"what": "median", "interval": 0.9}``. By default what ``predict()`` gives without any.
     rng : int or numpy Generator, optional
         Deals the rows; None is deterministic. Fits that draw get seeds from it too.
     n_jobs : int
@@ -227,7 +168,11 @@ def cross_validate(
     -------
     DataFrame
         A row for each fold: ``n_train, n_test, converged``, and a column for each metric, on its own scale, NaN where
-        it is not available.
+        it is not available. Its attribute ``predictions`` is a DataFrame with the prediction of each test row by the
+        fit that has not seen it, under the labels of the data, and its ``fold``. Its attribute ``pooled`` is a Series
+        of the scores of the test rows of all folds together: the concordance index of all pairs of rows, of which each
+        has its own fold's prediction, ``rmse`` from all squared errors, and the mean over rows of all other metrics
+        (for those that are no means over rows, and for functions, the mean over folds, weighted by their rows).
 
     Raises
     ------
@@ -252,10 +197,14 @@ def cross_validate(
     >>> found = tg.cross_validate("Surv(time, event) ~ age + sex", lung, folds=5, family="weibull")
     >>> found[["n_train", "n_test"]].to_numpy().tolist()[0], bool(found["converged"].all())
     ([182, 46], True)
-    >>> round(float(found["concordance_index"].mean()), 2)
-    0.6
+    >>> round(float(found["concordance_index"].mean()), 2), round(float(found.pooled["concordance_index"]), 2)
+    (0.6, 0.6)
+    >>> found.predictions.head(2).round(1)
+       fold  median
+    0     4   237.4
+    1     3   248.3
     """
-    measures = read_measures(metrics)
+    measures, asked = read_measures(metrics), _read_prediction(predict)
     check_jobs(n_jobs)
     check_arguments(fit_kwargs, "cross_validate()")
     refused = [name for name in _OF_ROWS if fit_kwargs.get(name) is not None]
@@ -274,7 +223,7 @@ def cross_validate(
         weights[model.training.kept] = model.training.response.weight
     stream = generator(rng)
     if "id" in options:
-        folds = _by_subject(folds, read_subjects(options["id"], frame), stream)
+        folds = by_subject(folds, read_subjects(options["id"], frame), stream)
     names, parts = read_folds(folds, model, frame, stream)
     seeds = stream.integers(2**31, size=len(parts)).tolist() if rng is not None else [None] * len(parts)
     tasks = []
@@ -285,11 +234,26 @@ def cross_validate(
             given["weights"] = weights[train]
         seen = frame.iloc[train].drop(columns=unseen)
         one = {"formula": formula, "train": seen, "test": frame.iloc[test], "weight": held}
-        tasks.append((_measure_fold, {**one, "measures": measures, "options": given}))
+        tasks.append((_measure_fold, {**one, "measures": measures, "asked": asked, "options": given}))
     first = next(iter(measures))
     words = f"{{evaluations}} of {len(tasks)} folds, {first} of fold {{stage}}: {{value:.3f}}"
-    found = attempt_all(tasks, names, n_jobs, progress, words, lambda fold: list(fold.values())[1])
-    return _table(names, parts, found)
+    found = attempt_all(tasks, names, n_jobs, progress, words, lambda fold: list(fold.scores.values())[1])
+    table, folds = _table(names, parts, found), [outcome.value for outcome in found]
+    tests = [test for _, test in parts]
+    size = [float(len(test) if weights is None else weights[test].sum()) for test in tests]
+    return FoldScores.of(table, pool(measures, folds, size), join_predictions(names, tests, folds, frame.index))
+
+
+def _read_prediction(predict: Any) -> dict[str, Any] | None:
+    """Arguments of ``predict()`` of a fit; None where nothing was asked for."""
+    if predict is None or isinstance(predict, str):
+        return None if predict is None else {"what": predict}
+    if not isinstance(predict, Mapping):
+        raise SpecError(f"predict={predict!r}: a text such as 'median', or a dict of arguments of predict() is needed.")
+    unknown = [name for name in predict if name not in OF_PREDICTION]
+    if unknown:
+        raise SpecError(f"predict={{{unknown[0]!r}: ...}}: predict() has the arguments {', '.join(OF_PREDICTION)}.")
+    return dict(predict)
 
 
 def _with_ends(formula: Any, options: dict[str, Any], rows: pd.DataFrame) -> tuple[Any, dict[str, Any]]:
@@ -304,14 +268,6 @@ def _with_ends(formula: Any, options: dict[str, Any], rows: pd.DataFrame) -> tup
 
     written: dict[str, Any] = {name: read(options[name]) for name in ("sigma", "cure", "formulas") if name in options}
     return read(formula), {**options, **written}
-
-
-def _by_subject(folds: Any, subject: Any, rng: np.random.Generator) -> Any:
-    """Folds that hold all rows of a subject: numbers of folds are dealt, labels are checked."""
-    code, subjects = pd.factorize(subject)
-    if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool) and 2 <= folds <= len(subjects):
-        return deal(np.ones(len(subjects), dtype=bool), int(folds), rng)[code]
-    return folds
 
 
 def _var_weights_in(fit_kwargs: dict[str, Any], frame: pd.DataFrame) -> tuple[dict[str, Any], pd.DataFrame]:
@@ -332,9 +288,10 @@ def _measure_fold(
     test: pd.DataFrame,
     weight: Array | None,
     measures: dict[str, Measure],
+    asked: dict[str, Any] | None,
     options: dict[str, Any],
-) -> dict[str, float]:
-    """Fit to some rows and measure on others; a metric that is not available is NaN, with a warning."""
+) -> Fold:
+    """Fit to some rows, predict and measure others; a metric that is not available is NaN, with a warning."""
     results: Any = fit(formula, train, **options)
     held = HeldOut(results, test, weight)
     out: dict[str, float] = {"converged": bool(results.converged)}
@@ -346,7 +303,18 @@ def _measure_fold(
         except TobitGPError as error:
             warnings.warn(f"{name} is not available: {error}", UserWarning, stacklevel=user_level())
             out[name] = float("nan")
-    return out
+    orders = any(measure is held_out.concordance_index and out[name] == out[name] for name, measure in measures.items())
+    return Fold(out, _predict_fold(results, test, asked), OrderedRows.of(held) if orders else None)
+
+
+def _predict_fold(results: Any, test: pd.DataFrame, asked: dict[str, Any] | None) -> pd.DataFrame | TobitGPError:
+    """Predictions of rows, or what they failed of, with a warning where they were asked for."""
+    try:
+        return pd.DataFrame(results.predict(test, **(asked or {})))
+    except TobitGPError as error:
+        if asked is not None:
+            warnings.warn(f"predictions are not available: {error}", UserWarning, stacklevel=user_level())
+        return error
 
 
 def _table(names: list[Any], parts: Parts, found: list[Attempt]) -> pd.DataFrame:
@@ -355,11 +323,12 @@ def _table(names: list[Any], parts: Parts, found: list[Attempt]) -> pd.DataFrame
     if len(errors) == len(found):
         raise errors[0]
     pass_on((f"fold {name}", outcome.notes) for name, outcome in zip(names, found, strict=True))
-    columns = dict.fromkeys(name for outcome in found if outcome.error is None for name in outcome.value)
+    columns = dict.fromkeys(name for outcome in found if outcome.error is None for name in outcome.value.scores)
     table = []
     for name, (train, test), outcome in zip(names, parts, found, strict=True):
         if outcome.error is not None:
             warnings.warn(f"Fold {name!r} failed: {outcome.error}", UserWarning, stacklevel=user_level())
-        values = dict.fromkeys(columns, np.nan) | (outcome.value or {"converged": False})
+        known = {"converged": False} if outcome.error is not None else outcome.value.scores
+        values = dict.fromkeys(columns, np.nan) | known
         table.append({"n_train": len(train), "n_test": len(test), **values})
     return pd.DataFrame(table, index=pd.Index(names, name="fold"))

@@ -56,12 +56,14 @@ from tobitgp.mixture.ready_families import WITH_NUMBER
 from tobitgp.numerics.arrow import Factor
 from tobitgp.numerics.bordered import Factored
 from tobitgp.numerics.crossed import CrossedFactor
+from tobitgp.priors.bounded_priors import PC, Beta, Uniform
 from tobitgp.priors.group_effects import EffectParameters, EffectsAt
 from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.priors.kernels import KERNELS, Covariance, Kernel, KernelFactor
 from tobitgp.priors.level_curves import LevelCurvesAt
 from tobitgp.priors.markov import Markov
 from tobitgp.priors.prior import DenseFeatures, LevelColumns, LinearPrior, Prior
+from tobitgp.priors.scale_priors import Exponential, Gamma, HalfNormal, HalfStudent, InverseGamma
 from tobitgp.priors.structure import Grouping, Inputs, StructuredTermAt
 from tobitgp.priors.vecchia import Vecchia
 from tobitgp.regression import Maximum
@@ -83,6 +85,7 @@ CLASSES: dict[str, type] = {
     known.__name__: known
     for known in (
         Bayes,
+        Beta,
         ColumnFacts,
         ComponentPrior,
         Covariance,
@@ -94,6 +97,7 @@ CLASSES: dict[str, type] = {
         EMCM,
         EffectParameters,
         EffectsAt,
+        Exponential,
         Factor,
         Factored,
         Facts,
@@ -101,10 +105,14 @@ CLASSES: dict[str, type] = {
         FitTrace,
         FittedGP,
         GPModel,
+        Gamma,
         GompertzBaseline,
         Grouping,
+        HalfNormal,
+        HalfStudent,
         InducingInputs,
         Inputs,
+        InverseGamma,
         KernelFactor,
         KernelFeatures,
         LatentProcesses,
@@ -115,6 +123,7 @@ CLASSES: dict[str, type] = {
         Markov,
         Maximum,
         MixtureFit,
+        PC,
         PH,
         Parameters,
         Place,
@@ -131,6 +140,7 @@ CLASSES: dict[str, type] = {
         MixtureUnits,
         StructuredTermAt,
         Tried,
+        Uniform,
         Units,
         VBCM,
         Vecchia,

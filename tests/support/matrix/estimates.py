@@ -12,6 +12,7 @@ from .reasons import (
     NO_GROUPS,
     NO_RATIO,
     NO_SCALE,
+    NO_SITES,
     NO_SLOPES,
     NOT_MAXIMISED,
     NOT_MIXTURE,
@@ -21,6 +22,9 @@ from .reasons import (
     ROBUST,
     ROWLESS,
     SHARED,
+    SITES_OF_CELLS,
+    SITES_OF_TWO,
+    SITES_OF_VALUES,
 )
 
 
@@ -46,6 +50,7 @@ def ratio_test(case: Case) -> Any:
 TABLES = ["params", "bse", "conf_int", "cov_params", "summary", "summary_frame", "anova", "tvalues", "pvalues"]
 FACTS = ["nobs", "df_model", "counts", "converged", "method", "formula", "model", "fit_history", "evidence_kind"]
 RATIOS = (NOT_TIME, NO_COLUMNS, NO_RATIO)
+SITES = (CAUSES, NOT_POSTERIOR, NO_SITES, SITES_OF_TWO, SITES_OF_VALUES, SITES_OF_CELLS, ROWLESS)
 ESTIMATES = [
     *(Question(name, result(name)) for name in (*TABLES, *FACTS)),
     Question("df_resid", result("df_resid"), (NO_SLOPES,)),
@@ -53,6 +58,7 @@ ESTIMATES = [
     *(Question(name, result(name), (NOT_MAXIMISED,), finite) for name in ("llf", "aic", "bic")),
     Question("log_evidence", result("log_evidence"), (NOT_POSTERIOR,), finite),
     Question("elbo_rows", result("elbo_rows"), (NOT_MIXTURE, NOT_POSTERIOR, ROWLESS), training_rows),
+    Question("sites", result("sites"), SITES, training_rows),
     Question("variational", result("variational"), (NOT_MIXTURE, NOT_POSTERIOR)),
     Question("hyperparameters", result("hyperparameters"), (NOT_POSTERIOR, PRIORS_ONLY)),
     *(Question(name, result(name), (NOT_MAXIMISED, NO_COLUMNS)) for name in ("llnull", "prsquared")),

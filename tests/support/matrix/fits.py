@@ -95,7 +95,7 @@ process("gp markov", "left ~ z + arm + gp(x, kernel='matern12', approximation='m
 process("gp vecchia", "left ~ z + arm + gp(x, x2, kernel='matern32', approximation='vecchia') | censor(limit)", **M)
 process("gp groups", "left ~ z + arm + (1 + z | g) | censor(limit)", "groups", **M)
 process("gp sigma column", LEFT, sigma="~ arm", **M)
-process("gp sigma process", LEFT, sigma="~ gp(x2)", **M)
+process("gp sigma process", LEFT, "noise process", sigma="~ gp(x2)", **M)
 process("gp parquet", LEFT, NO_ROWS, **M)
 
 LINE = "left ~ z + arm | censor(limit)"

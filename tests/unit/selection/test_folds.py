@@ -10,7 +10,7 @@ from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedK
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError
 from tobitgp.model import Model
-from tobitgp.selection.cross_validation import deal, own_column, read_folds
+from tobitgp.selection.folds import deal, own_column, read_folds
 
 N = 30
 

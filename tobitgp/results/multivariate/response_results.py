@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy.special import ndtri
@@ -74,6 +74,11 @@ class ResponseResults(GPResults):
     def hyperparameters(self) -> dict[str, float]:
         """Parameters of this response that are no linear coefficients, in its units."""
         return dict(zip(self._rest_names, self._rest.value.tolist(), strict=True))
+
+    @property
+    def sites(self) -> NoReturn:
+        """Not defined for one response: see ``res.stacked.sites``."""
+        raise unavailable(self._together, "res.sites", "sites")
 
     def __repr__(self) -> str:
         return f"{self._suffix[1:-1]} of {self._together!r}"

@@ -36,7 +36,7 @@ from tobitgp.results.joint import JointPosterior
 from tobitgp.results.parameter_estimates import Linear, Transformed, hyper_estimates, linear_posterior, slope_posterior
 from tobitgp.results.predict import check_level
 from tobitgp.results.priors import prior_table
-from tobitgp.results.process import process_residuals
+from tobitgp.results.process import process_residuals, site_table
 from tobitgp.results.process.process_draws import JointProcess, draw_process, process_averages
 from tobitgp.results.process.process_effects import process_effect
 from tobitgp.results.process.term_tests import TermTest, joint_test_of_process
@@ -125,9 +125,10 @@ class GPResults(Results):
     def priors(self) -> pd.DataFrame:
         """Priors that were used, a DataFrame with a row for each parameter, in the units of the data.
 
-        Columns ``distribution, location, spread, source``: ``location`` is the mean of a normal, the median of a
-        log-normal, and eta of an LKJ prior, or a value that is fixed; ``spread`` is the standard deviation of a normal
-        prior, or that of the logarithm of a log-normal one; ``source`` is ``"default"``, ``"formula"``, or the argument
+        Columns ``distribution, location, spread, source``: ``location`` is the mean of a normal and eta of an LKJ
+        prior, a value that is fixed, or the median of other priors; ``spread`` is the standard deviation of a normal
+        prior, or that of the logarithm of a log-normal one, NaN for others, which ``distribution`` shows with their
+        parameters; ``source`` is ``"default"``, ``"formula"``, or the argument
         that was given. An intercept has its prior where every column is at its mean. Default priors of coefficients are
         given one by one; jointly those of factors and interactions are correlated: (PRI4) of the theory pages.
 
@@ -400,6 +401,7 @@ class GPResults(Results):
     def _without_rows(self) -> Self:
         return type(self).from_parts(self._parts.without_rows())
 
+    sites = property(site_table.sites)
     posterior = joint_draws.posterior
     hazard_ratios = hazard_ratios.hazard_ratios
     standardise = standardise.standardise
