@@ -133,6 +133,8 @@ def prepare_fit(
 ) -> tuple[Model, WorkingRows, Raw]:
     """The model, and the rows on the scale that is modelled and in the user's units."""
     kind = resolve_mixture_family(family)
+    if isinstance(method, SVBCM) and method.draws is not None and not kind.expected:
+        raise SpecError(f"draws={method.draws}: family={kind.name!r} has no statistics to sample. Leave draws= out.")
     raw = read_rows(kind, lower, upper, weight, labels)
     k = check_number(k)
     if not len(raw.lower):

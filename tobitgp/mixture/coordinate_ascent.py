@@ -19,7 +19,7 @@ import numpy as np
 from tobitgp.engines import add_up, row_chunks
 from tobitgp.errors import NumericalError
 from tobitgp.mixture.evidence_bound import MixtureState, Model
-from tobitgp.mixture.family import MixtureFamily, RowStatistics, Sums
+from tobitgp.mixture.family import MixtureFamily, RowStatistics, Sums, Terms
 from tobitgp.mixture.mixture_rows import MixtureRows, WorkingRows
 from tobitgp.numerics.linear_algebra import History, extrapolated, remember
 from tobitgp.typing import Array, BoolArray
@@ -46,7 +46,7 @@ def chunks_of(working: WorkingRows, k: int) -> list[MixtureRows]:
 
 def sum_over(
     chunks: Iterable[MixtureRows],
-    family: MixtureFamily,
+    terms_of: Terms,
     theta: Array,
     log_weight: Array,
     assign: np.random.Generator | None = None,
@@ -54,7 +54,7 @@ def sum_over(
     """Sums of a pass; theta (D, K), log_weight (K,)."""
 
     def one(rows: MixtureRows) -> tuple[float, Array, Array]:
-        terms = family.terms(rows, theta)
+        terms = terms_of(rows, theta)
         log_norm, r = _responsibilities(terms.log_p, log_weight)
         if assign is not None:
             r = _drawn(r, assign)
@@ -172,7 +172,7 @@ class Extrapolation:
 def evaluate(model: Model, chunks: Sequence[MixtureRows], state: MixtureState) -> tuple[float, Sums]:
     """Objective at a state, and the sums of its pass."""
     theta, log_weight, penalty = model.view(state)
-    sums = sum_over(chunks, model.family, theta, log_weight)
+    sums = sum_over(chunks, model.family.terms, theta, log_weight)
     return sums.log_norm - penalty, sums
 
 

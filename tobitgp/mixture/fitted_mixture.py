@@ -271,7 +271,7 @@ def describe(
     order = order_components(model, state, best.sums.counts)
     counts, chunks = best.sums.counts[order], chunks_of(working, len(order))
     exact_counts, between_counts = (
-        sum_over([rows for rows in chunks if rows.kind == kind], model.family, theta, log_weight).counts[order]
+        sum_over([rows for rows in chunks if rows.kind == kind], model.family.terms, theta, log_weight).counts[order]
         for kind in ("exact", "interval")
     )
     alone = model.family.distribution(theta[:, order], working.units)

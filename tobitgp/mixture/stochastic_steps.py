@@ -24,6 +24,7 @@ from tobitgp.mixture.evidence_bound import MixtureState, Model
 from tobitgp.mixture.family import Sums
 from tobitgp.mixture.methods import SVBCM
 from tobitgp.mixture.mixture_rows import MixtureRows, WorkingRows
+from tobitgp.mixture.sampled_statistics import sampled_terms
 from tobitgp.typing import Array, IntArray
 
 PATH_ROWS = 20_000  # rows on which the bound is followed at most
@@ -103,7 +104,8 @@ def step_along(
     """Step t = 1, 2, ... by a batch of which each row represents ``size`` rows."""
     theta, log_weight, penalty = model.view(state)
     assign = rng if settings.statistics == "sampled" else None
-    sums = sum_over(batch, model.family, theta, log_weight, assign)
+    terms = model.family.terms if settings.draws is None else sampled_terms(model.family, settings.draws, rng)
+    sums = sum_over(batch, terms, theta, log_weight, assign)
     goal = model.improve(state, Sums(size * sums.log_norm, size * sums.counts, size * sums.statistics))
     length = min((settings.delay + t) ** -settings.forgetting, 1.0)
     return StochasticStep(model.between(state, goal, length) or state, size * sums.log_norm - penalty)
