@@ -21,6 +21,7 @@ from tobitgp.errors import NumericalError
 from tobitgp.mixture.evidence_bound import MixtureState, Model
 from tobitgp.mixture.family import MixtureFamily, RowStatistics, Sums, Terms
 from tobitgp.mixture.mixture_rows import MixtureRows, WorkingRows
+from tobitgp.mixture.unseen_values import unseen_sums
 from tobitgp.numerics.linear_algebra import History, extrapolated, remember
 from tobitgp.typing import Array, BoolArray
 
@@ -39,9 +40,10 @@ _SHRINK, _GROW = 0.25, 2.0
 
 
 def chunks_of(working: WorkingRows, k: int) -> list[MixtureRows]:
-    """Views of the rows, in chunks of one kind."""
+    """Views of the rows and of their windows, in chunks of one kind."""
     size = max(256, CHUNK_ENTRIES // k)
-    return [part[at] for part in working.parts for at in row_chunks(0, len(part), size)]
+    parts = working.parts if working.windows is None else (*working.parts, working.windows)
+    return [part[at] for part in parts for at in row_chunks(0, len(part), size)]
 
 
 def sum_over(
@@ -54,6 +56,8 @@ def sum_over(
     """Sums of a pass; theta (D, K), log_weight (K,)."""
 
     def one(rows: MixtureRows) -> tuple[float, Array, Array]:
+        if rows.kind == "outside":
+            return unseen_sums(rows, terms_of, theta, log_weight)
         terms = terms_of(rows, theta)
         log_norm, r = _responsibilities(terms.log_p, log_weight)
         if assign is not None:

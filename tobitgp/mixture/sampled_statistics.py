@@ -34,13 +34,13 @@ def sampled_terms(family: MixtureFamily, draws: int, rng: np.random.Generator) -
         if rows.kind == "exact":
             return family.terms(rows, theta)
         uniform = (np.arange(draws) + rng.random((len(rows), draws))) / draws
-        return _sampled(_Line(family, theta), rows, uniform)
+        return _sampled(CoordinateDensity(family, theta), rows, uniform)
 
     return terms
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class CoordinateDensity:
     """Densities of K components on the coordinate of their support."""
 
     family: MixtureFamily
@@ -77,7 +77,7 @@ class _Line:
         return low, high
 
 
-class _Proposal(NamedTuple):
+class TwoSidedExponential(NamedTuple):
     """Densities that fall exponentially on either side of a centre, between two ends; (K, n), sides (2, K, n)."""
 
     centre: Array
@@ -97,7 +97,7 @@ class _Proposal(NamedTuple):
         return z, -away - self.log_total[..., None]
 
 
-def _proposal(line: _Line, low: Array, high: Array) -> _Proposal:
+def _proposal(line: CoordinateDensity, low: Array, high: Array) -> TwoSidedExponential:
     """For rows between coordinates (n,)."""
     k = line.theta.shape[1]
     mode = find_range(lambda z: line.at(z)[0], k, line.chart.largest).mode[:, None]
@@ -122,10 +122,10 @@ def _proposal(line: _Line, low: Array, high: Array) -> _Proposal:
         step = np.where(short | long, further, step)
     scale = np.where(step > 0.0, step / np.clip(fallen, _LEAST_FALL, _MOST_FALL), 1.0)
     reach = -np.expm1(-span / scale)
-    return _Proposal(centre, scale, reach, np.log((scale * reach).sum(axis=0)))
+    return TwoSidedExponential(centre, scale, reach, np.log((scale * reach).sum(axis=0)))
 
 
-def _sampled(line: _Line, rows: MixtureRows, uniform: Array) -> RowStatistics:
+def _sampled(line: CoordinateDensity, rows: MixtureRows, uniform: Array) -> RowStatistics:
     """Censored rows of one kind at uniform numbers (n, S)."""
     z, log_g = _proposal(line, *line.ends(rows)).drawn(uniform)
     log_f, statistics = line.at(z.reshape(len(z), -1))

@@ -62,20 +62,37 @@ def batches(
     working: WorkingRows, settings: SVBCM, rng: np.random.Generator
 ) -> Iterator[tuple[list[MixtureRows], float]]:
     """``settings.n_steps`` batches by kinds of rows, and how many rows each of theirs represents."""
-    parts = [part[np.lexsort((part.upper, part.lower))] for part in working.parts]
+    parts, share = [_ordered(part) for part in working.parts], _SHARES[settings.order]
+    windows = [] if working.windows is None else [_ordered(working.windows)]
+    size = min(settings.batch_size, sum(map(len, parts)))
+    represented = sum(float(part.weight.sum()) for part in parts) / size
+    for _ in range(settings.n_steps):
+        batch = _drawn_from(parts, size, share, rng)
+        for one in _drawn_from(windows, size, share, rng) if windows else []:
+            batch.append(replace(one, weight=one.weight * windows[0].weight.sum() / (size * represented)))
+        yield batch, represented
+
+
+def _ordered(part: MixtureRows) -> MixtureRows:
+    return part[np.lexsort((part.upper, part.lower))]
+
+
+def _drawn_from(
+    parts: Sequence[MixtureRows],
+    size: int,
+    share: Callable[[int, np.random.Generator], Array],
+    rng: np.random.Generator,
+) -> list[MixtureRows]:
+    """So many rows of some kinds, by weight."""
     ends = np.cumsum([len(part) for part in parts])
     weight = np.cumsum(np.concatenate([part.weight for part in parts]))
-    size = min(settings.batch_size, int(ends[-1]))
-    share = _SHARES[settings.order]
-    for _ in range(settings.n_steps):
-        at = np.searchsorted(weight, share(size, rng) * weight[-1], side="right")
-        at = np.minimum(at, ends[-1] - 1)
-        batch = []
-        for part, end in zip(parts, ends, strict=True):
-            inside = at[(at < end) & (at >= end - len(part))] - (end - len(part))
-            if len(inside):
-                batch.append(replace(part[inside], weight=np.ones(len(inside))))
-        yield batch, weight[-1] / size
+    at = np.minimum(np.searchsorted(weight, share(size, rng) * weight[-1], side="right"), ends[-1] - 1)
+    batch = []
+    for part, end in zip(parts, ends, strict=True):
+        inside = at[(at < end) & (at >= end - len(part))] - (end - len(part))
+        if len(inside):
+            batch.append(replace(part[inside], weight=np.ones(len(inside))))
+    return batch
 
 
 # Where in the cumulative weight of the sorted rows those of a batch are, by ``SVBCM(order=)``.
