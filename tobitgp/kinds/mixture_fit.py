@@ -134,7 +134,7 @@ def fit_components(
     _warn(best, lower, upper)
     if not isinstance(training, PartitionedData):
         return best
-    V = mixtures.linear_response(best.fit, lower, upper, weight, window)
+    V = mixtures.linear_response(best.fit, lower, upper, weight, (window[0], window[1]))
     warn_without_errors(best.fit, V)
     return replace(best, covariance=V)
 

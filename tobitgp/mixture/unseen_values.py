@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 
 from tobitgp.mixture.family import Terms
 from tobitgp.mixture.mixture_rows import Kind, MixtureRows
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 _ROUNDING = 1e-15
 
@@ -47,7 +47,7 @@ def log_seen_share(windows: MixtureRows, terms_of: Terms, theta: Array, log_weig
     """Logarithms (n,) of 1 - G in (MIX27), each from probabilities inside of the window."""
     entry, exit = np.isfinite(windows.lower), np.isfinite(windows.upper)
     log_inside = np.empty((len(log_weight), len(windows)))
-    kinds: tuple[tuple[Kind, Array, Array], ...] = (
+    kinds: tuple[tuple[Kind, BoolArray, Array], ...] = (
         ("right", entry & ~exit, windows.lower),
         ("left", exit & ~entry, windows.upper),
         ("interval", entry & exit, windows.lower),
