@@ -129,6 +129,8 @@ class MixtureStream:
 
         Raises
         ------
+        SpecError
+            If rows have windows: late entry, or truncation.
         DataError
             If the batch cannot be used; what was learned before stays as it is.
         FormulaError
