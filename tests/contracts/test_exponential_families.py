@@ -210,6 +210,16 @@ def test_information_is_the_curvature_of_the_divergence(name):
         assert way @ information @ way == pytest.approx(second, rel=1e-3)
 
 
+def test_information_of_many_rows_is_known():
+    """Of a Pareto posterior, which is a gamma one: a row of weight 1e7 leaves no digits to small steps."""
+    xi, nu = 0.7e7, 1e7
+    found = FAMILIES["pareto"].information(np.array([[xi], [nu]]))[:, :, 0]
+    shape = nu + 1.0
+    want = [[shape / xi**2, -1.0 / xi], [-1.0 / xi, float(mp.psi(1, shape))]]
+    np.testing.assert_allclose(found, want, rtol=1e-3)
+    assert np.linalg.eigvalsh(found)[0] > 0.0
+
+
 @families
 @pytest.mark.parametrize("weights", [None, DirichletProcess()], ids=["dirichlet", "process"])
 def test_the_bound_never_falls(name, weights):

@@ -186,3 +186,22 @@ def test_what_rounding_takes_from_the_log_density_is_that_of_the_page():
 def sums_of_training(fit, y):
     chunks = chunks_of(arrange(fit.model.family, read_rows(fit.model.family, y, y), fit.units, ties=True), fit.k)
     return evaluate(fit.model, chunks, fit.state)[1]
+
+
+def test_unseen_values_are_geometric():
+    """MIX27 and MIX28 iterated for Poisson counts above 0: one component with a given prior."""
+    y = np.random.default_rng(2).poisson(1.2, 60).astype(float)
+    y = y[y > 0.0]
+    a, b = 1.0 + y.sum(), 1.0 + len(y)
+    for _ in range(500):
+        rate = np.exp(digamma(a)) / b
+        unseen = np.exp(rate - a / b) * np.exp(-rate)  # G: the offset, and the probability of 0 at the plug-in rate
+        b = 1.0 + len(y) + len(y) * unseen / (1.0 - unseen)  # zeros add nothing to a
+    rate = np.exp(digamma(a)) / b
+    unseen = np.exp(-a / b)
+    bound = (y * np.log(rate) - a / b - gammaln(y + 1.0)).sum() - len(y) * np.log(1.0 - unseen)
+    bound -= gamma_divergence(a, b, 1.0, 1.0)
+    window = np.zeros(len(y)), np.full(len(y), np.inf)
+    fit = fit_mixture(y, y, family="poisson", k=1, prior={"a": 1.0, "b": 1.0}, window=window, method=VBCM(tol=1e-13))
+    assert fit.objective == pytest.approx(bound, abs=1e-8)
+    assert fit.parameters["rate"][0] == pytest.approx(a / b, rel=1e-5)

@@ -13,7 +13,6 @@ from tobitgp.errors import SpecError
 from tobitgp.numerics.log_probabilities import log_difference
 from tobitgp.results.curves import predict_survival_function
 from tobitgp.results.fit import Fit
-from tobitgp.results.joint_draws import draw_inside
 from tobitgp.results.survival import read_times
 from tobitgp.typing import Array
 
@@ -183,7 +182,7 @@ def plot_predictive_check(
             "as after late entry: where they were censored then depends on the window. See plot_calibration()."
         )
     else:
-        replicates = draw_inside(results, read_draws(draws, rows=len(ends[0])), rng)
+        replicates = results._draw_inside(read_draws(draws, rows=len(ends[0])), rng)
     return plot_predictive_check(ends, replicates, response_name(results.model), ax)
 
 

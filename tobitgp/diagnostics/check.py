@@ -234,7 +234,7 @@ def mixture_findings(results: Any) -> Iterator[Finding | RawTest]:
     yield plain("components", words, value=float(len(vague)), good=not vague)
     lower, upper, weight = results._training_ends()
     lifetimes = results.parts.family.support == "positive" or ((lower != upper) & np.isfinite(lower)).any()
-    if lifetimes and weight.sum() >= LEAST_ROWS:
+    if lifetimes and weight.sum() >= LEAST_ROWS and results.parts.spec.truncation is None:
         test = survival_test(results, remedies(results))
         if test is not None:
             yield test

@@ -19,6 +19,7 @@ from scipy.special import gammaln
 
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.design import DesignState
+from tobitgp.data.outcome import check_response
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import Facts
 from tobitgp.errors import BoundaryWarning, SpecError, user_level
@@ -141,20 +142,14 @@ class MixtureParts(Source):
 
 
 def known_ends(spec: ModelSpec, family: MixtureFamily, response: CensoredResponse) -> tuple[Array, Array]:
-    """Ends (lower, upper] of the rows of a response, (n,) each.
+    """Ends (lower, upper] of the rows of a response, (n,) each, inside of their windows.
 
     Of counts ``censor(upper=6)`` and ``>=6`` mean at least 6, a flag (as of ``Surv``) or ``>6`` more than 6, ``<6`` at
     most 5, and ``<=6`` at most 6.
     """
-    if np.isfinite(response.entry).any() or np.isfinite(response.exit).any():
-        raise SpecError(
-            "mixture() takes no truncated rows, nor late entry: what could never have been seen is not censored; "
-            "to fit the rest as if nothing were missing would make values, or lives, larger than they are. "
-            "Regressions, family='gengamma' and family='ph' take truncation and late entry."
-        )
     lower, upper = response.lower, response.upper
     if family.support != "counts":
-        return lower, upper
+        return response.within_window
     if spec.response.kind == "value" and spec.flag is None:
         at_limit = np.isposinf(upper) & np.isfinite(lower)
         lower = np.where(at_limit, np.ceil(lower) - 1.0, lower)
@@ -162,7 +157,7 @@ def known_ends(spec: ModelSpec, family: MixtureFamily, response: CensoredRespons
         below, above = np.isneginf(lower) & np.isfinite(upper), np.isposinf(upper) & np.isfinite(lower)
         upper = np.where(below & ~response.closed, np.ceil(upper) - 1.0, upper)
         lower = np.where(above & response.closed, np.ceil(lower) - 1.0, lower)
-    return lower, upper
+    return replace(response, lower=lower, upper=upper).within_window
 
 
 def training_ends(parts: MixtureParts) -> tuple[Array, Array, Array]:
@@ -179,7 +174,9 @@ def covariance_of(parts: MixtureParts, kind: CovKind = "linear_response") -> Arr
         if not parts.bayes:
             raise SpecError("kind='vb' is the posterior's own covariance, and method='em' has no posterior.")
         return posterior_covariance(parts.fit)
-    return parts.covariance if parts.covariance is not None else linear_response(parts.fit, *training_ends(parts))
+    if parts.covariance is not None:
+        return parts.covariance
+    return linear_response(parts.fit, *training_ends(parts), parts.rows.response.window)
 
 
 def warn_without_errors(fit: MixtureFit, V: Array) -> None:
@@ -244,8 +241,10 @@ def ends_of_rows(parts: MixtureParts, new: Frame | None, asked: Asked) -> tuple[
 
 def checked_ends(parts: MixtureParts, asked: Asked, response: CensoredResponse) -> tuple[Array, Array]:
     """Ends (lower, upper] of rows, none of which the components make impossible, (m,) each."""
+    labels = asked.labels.to_numpy()
+    check_response(response, log_time=False, labels=labels)
     lower, upper = known_ends(parts.spec, parts.family, response)
-    read_rows(parts.family, lower, upper, labels=asked.labels.to_numpy())
+    read_rows(parts.family, lower, upper, labels=labels)
     return lower, upper
 
 

@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 
 from tobitgp import mixture as mixtures
+from tobitgp.data.arrays import CensoredResponse
+from tobitgp.data.outcome import check_response
 from tobitgp.data.partition import DataPartition, naming
 from tobitgp.data.prepare import PartitionedData, TrainingData
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError, user_level
@@ -109,11 +111,11 @@ def fit_components(
     names = named_columns([spec], columns)
     if isinstance(training, PartitionedData):
         ends = training.partitions.collect(_known_rows, spec, family)
-        lower, upper, weight = (np.concatenate(each) for each in zip(*ends, strict=True))
+        lower, upper, weight, *window = (np.concatenate(each) for each in zip(*ends, strict=True))
         labels = None
         parts_of = partial(MixtureParts, spec, training.state, training.facts(names))
     else:
-        (lower, upper), weight = known_ends(spec, family, training.response), training.response.weight
+        lower, upper, weight, *window = _rows_of(training.response, spec, family, training.labels)
         facts, labels = training.facts(names, covariates), training.labels
         parts_of = partial(MixtureParts, spec, training.state, facts, training=training, covariates=covariates)
     numbers, found = spec.mixture.numbers, list[MixtureParts]()
@@ -122,7 +124,7 @@ def fit_components(
     given = read_mixture_start(start, numbers, family, training)
     seed = int(rng.integers(2**32)) if isinstance(rng, np.random.Generator) else rng
     options: dict[str, Any] = {"family": family, "method": method, "weights": weights, "prior": prior, "rng": seed}
-    options["start"] = given
+    options |= {"start": given, "window": window}
     for k in numbers:
         fit = mixtures.fit_mixture(lower, upper, weight, k=k, labels=labels, **options)
         found.append(parts_of(fit))
@@ -132,18 +134,24 @@ def fit_components(
     _warn(best, lower, upper)
     if not isinstance(training, PartitionedData):
         return best
-    V = mixtures.linear_response(best.fit, lower, upper, weight)
+    V = mixtures.linear_response(best.fit, lower, upper, weight, (window[0], window[1]))
     warn_without_errors(best.fit, V)
     return replace(best, covariance=V)
 
 
-def _known_rows(partition: DataPartition, spec: ModelSpec, family: MixtureFamily) -> tuple[Array, Array, Array]:
-    """Ends and weights of a partition's rows, (n,) each, checked where their labels are."""
-    weight = partition.response.weight
+def _rows_of(response: CensoredResponse, spec: ModelSpec, family: MixtureFamily, labels: Any) -> tuple[Array, ...]:
+    """Ends, weights and windows of rows, (n,) each."""
+    check_response(response, log_time=False, labels=labels)
+    return *known_ends(spec, family, response), response.weight, response.entry, response.exit
+
+
+def _known_rows(partition: DataPartition, spec: ModelSpec, family: MixtureFamily) -> tuple[Array, ...]:
+    """Ends, weights and windows of a partition's rows, (n,) each, checked where their labels are."""
+    labels = partition.labels.to_numpy()
     with naming(partition.place):
-        lower, upper = known_ends(spec, family, partition.response)
-        read_rows(family, lower, upper, weight, partition.labels.to_numpy())
-    return lower, upper, weight
+        lower, upper, weight, *window = _rows_of(partition.response, spec, family, labels)
+        read_rows(family, lower, upper, weight, labels)
+    return lower, upper, weight, *window
 
 
 def _best(found: list[MixtureParts], method: Method) -> MixtureParts:

@@ -20,9 +20,17 @@ _WIDEST = 5.0  # rounding, in typical distances between values
 
 
 def read_rows(
-    family: MixtureFamily, lower: Array, upper: Array, weight: Array | None = None, labels: Array | None = None
+    family: MixtureFamily,
+    lower: Array,
+    upper: Array,
+    weight: Array | None = None,
+    labels: Array | None = None,
+    window: tuple[Array, Array] | None = None,
 ) -> Raw:
-    """Check rows (n,) and bring them to a common form; those that exclude nothing contribute 0 and are left out."""
+    """Check rows (n,) and bring them to a common form; those that exclude nothing contribute 0 and are left out.
+
+    Rows with a window (entry, exit] lie inside it.
+    """
     lower, upper = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
     weight = np.ones(len(lower)) if weight is None else np.asarray(weight, dtype=np.float64)
     _refuse_impossible(family, lower, upper, weight, labels)
@@ -37,7 +45,21 @@ def read_rows(
     lower[open_rows & (lower < family.ends[0])] = -np.inf
     upper[open_rows & (upper >= family.ends[1])] = np.inf
     says = ~(np.isneginf(lower) & np.isposinf(upper)) & (weight > 0.0)
-    return Raw(lower[says], upper[says], weight[says], np.flatnonzero(says))
+    entry, exit = _read_windows(family, len(lower), window)
+    return Raw(lower[says], upper[says], weight[says], np.flatnonzero(says), entry[says], exit[says])
+
+
+def _read_windows(family: MixtureFamily, n: int, window: tuple[Array, Array] | None) -> tuple[Array, Array]:
+    """Ends (n,) of windows, infinite where nothing of the support lies beyond them."""
+    if window is None:
+        return np.full(n, -np.inf), np.full(n, np.inf)
+    entry, exit = (np.array(end, dtype=np.float64) for end in window)
+    if family.support == "counts":
+        entry, exit = np.floor(entry), np.floor(exit)
+    bottom = max(family.ends[0], -np.inf if family.support == "real" else 0.0)
+    entry[(entry < bottom) | ((entry == bottom) & (family.support == "positive"))] = -np.inf
+    exit[exit >= family.ends[1]] = np.inf
+    return entry, exit
 
 
 def arrange(
@@ -67,7 +89,23 @@ def arrange(
             part = MixtureRows(kind, lower[at], upper[at], width[at], raw.weight[at])
             parts.append(_collapse(part) if collapse else part)
     constant = float(raw.weight[exact] @ log_factors(family, raw.lower[exact], units))
-    return WorkingRows(tuple(parts), units, constant, float(raw.weight.sum()), float(raw.weight[exact].sum()))
+    total, of_exact = float(raw.weight.sum()), float(raw.weight[exact].sum())
+    return WorkingRows(
+        tuple(parts), units, constant, total, of_exact, windows_of(family, raw, units, collapse=collapse)
+    )
+
+
+def windows_of(family: MixtureFamily, raw: Raw, units: MixtureUnits, *, collapse: bool = True) -> MixtureRows | None:
+    """Windows on the scale that is modelled, equal ones together, where there are any."""
+    at = np.flatnonzero(np.isfinite(raw.entry) | np.isfinite(raw.exit))
+    if not len(at):
+        return None
+    lower, upper, width = to_working(family, raw._replace(lower=raw.entry[at], upper=raw.exit[at]), units)
+    windows = MixtureRows("outside", lower, upper, width, raw.weight[at])
+    if not collapse:
+        return windows
+    _, first, inverse = np.unique(np.stack([lower, upper]), axis=1, return_index=True, return_inverse=True)
+    return replace(windows[first], weight=np.bincount(inverse.ravel(), weights=windows.weight).astype(np.float64))
 
 
 def log_factors(family: MixtureFamily, y: Array, units: MixtureUnits) -> Array:
@@ -97,16 +135,18 @@ def rounding_of_ties(y: Array, weight: Array) -> Array:
 
 
 def subset(working: WorkingRows, size: int) -> WorkingRows:
-    """About ``size`` rows with the weight of all, every kind in proportion and evenly over its values."""
+    """About ``size`` rows with the weight of all, every kind in proportion and evenly over its values; and windows."""
     rows = sum(len(part) for part in working.parts)
-    parts = []
-    for part in working.parts:
+
+    def some_of(part: MixtureRows) -> MixtureRows:
         keep = min(len(part), max(2, round(size * len(part) / rows)))
         order = np.lexsort((part.upper, part.lower))
         edges = np.linspace(0.0, len(part), keep + 1)
         some = part[order[(0.5 * (edges[1:] + edges[:-1])).astype(np.intp)]]
-        parts.append(replace(some, weight=some.weight * (part.weight.sum() / some.weight.sum())))
-    return replace(working, parts=tuple(parts))
+        return replace(some, weight=some.weight * (part.weight.sum() / some.weight.sum()))
+
+    windows = None if working.windows is None else some_of(working.windows)
+    return replace(working, parts=tuple(map(some_of, working.parts)), windows=windows)
 
 
 def to_working(family: MixtureFamily, raw: Raw, units: MixtureUnits) -> tuple[Array, Array, Array]:

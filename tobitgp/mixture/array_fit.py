@@ -100,14 +100,16 @@ def fit_mixture(
     rng: int | np.random.Generator | None = None,
     labels: Array | None = None,
     start: GivenStart | None = None,
+    window: tuple[Array, Array] | None = None,
     **components: Any,
 ) -> MixtureFit:
     """Fit a mixture to rows (n,); above 50,000 distinct ones on 20,000 of them first, and then on all.
 
-    The first ascent begins at ``start``, where it is given.
+    The first ascent begins at ``start``, where it is given. Rows could only be seen inside of ``window``, (entry, exit]
+    of (n,) each.
     """
     method = VBCM() if method is None else method
-    model, working, raw = prepare_fit(lower, upper, weight, labels, method, **components)
+    model, working, raw = prepare_fit(lower, upper, weight, labels, method, window=window, **components)
     model = _with_rows(model, len(raw.lower))
     with single_blas_thread(), np.errstate(over="ignore", under="ignore"):
         try:
@@ -126,6 +128,7 @@ def prepare_fit(
     labels: Array | None,
     method: Method,
     *,
+    window: tuple[Array, Array] | None = None,
     family: str | MixtureFamily = "gaussian",
     k: int = 2,
     weights: Weights | None = None,
@@ -133,7 +136,9 @@ def prepare_fit(
 ) -> tuple[Model, WorkingRows, Raw]:
     """The model, and the rows on the scale that is modelled and in the user's units."""
     kind = resolve_mixture_family(family)
-    raw = read_rows(kind, lower, upper, weight, labels)
+    if isinstance(method, SVBCM) and method.draws is not None and not kind.expected:
+        raise SpecError(f"draws={method.draws}: family={kind.name!r} has no statistics to sample. Leave draws= out.")
+    raw = read_rows(kind, lower, upper, weight, labels, window)
     k = check_number(k)
     if not len(raw.lower):
         raise DataError("There is no row that says anything of the response.")

@@ -19,8 +19,9 @@ import numpy as np
 from tobitgp.engines import add_up, row_chunks
 from tobitgp.errors import NumericalError
 from tobitgp.mixture.evidence_bound import MixtureState, Model
-from tobitgp.mixture.family import MixtureFamily, RowStatistics, Sums
+from tobitgp.mixture.family import MixtureFamily, RowStatistics, Sums, Terms
 from tobitgp.mixture.mixture_rows import MixtureRows, WorkingRows
+from tobitgp.mixture.unseen_values import unseen_sums
 from tobitgp.numerics.linear_algebra import History, extrapolated, remember
 from tobitgp.typing import Array, BoolArray
 
@@ -39,14 +40,15 @@ _SHRINK, _GROW = 0.25, 2.0
 
 
 def chunks_of(working: WorkingRows, k: int) -> list[MixtureRows]:
-    """Views of the rows, in chunks of one kind."""
+    """Views of the rows and of their windows, in chunks of one kind."""
     size = max(256, CHUNK_ENTRIES // k)
-    return [part[at] for part in working.parts for at in row_chunks(0, len(part), size)]
+    parts = working.parts if working.windows is None else (*working.parts, working.windows)
+    return [part[at] for part in parts for at in row_chunks(0, len(part), size)]
 
 
 def sum_over(
     chunks: Iterable[MixtureRows],
-    family: MixtureFamily,
+    terms_of: Terms,
     theta: Array,
     log_weight: Array,
     assign: np.random.Generator | None = None,
@@ -54,7 +56,9 @@ def sum_over(
     """Sums of a pass; theta (D, K), log_weight (K,)."""
 
     def one(rows: MixtureRows) -> tuple[float, Array, Array]:
-        terms = family.terms(rows, theta)
+        if rows.kind == "outside":
+            return unseen_sums(rows, terms_of, theta, log_weight)
+        terms = terms_of(rows, theta)
         log_norm, r = _responsibilities(terms.log_p, log_weight)
         if assign is not None:
             r = _drawn(r, assign)
@@ -172,7 +176,7 @@ class Extrapolation:
 def evaluate(model: Model, chunks: Sequence[MixtureRows], state: MixtureState) -> tuple[float, Sums]:
     """Objective at a state, and the sums of its pass."""
     theta, log_weight, penalty = model.view(state)
-    sums = sum_over(chunks, model.family, theta, log_weight)
+    sums = sum_over(chunks, model.family.terms, theta, log_weight)
     return sums.log_norm - penalty, sums
 
 

@@ -176,7 +176,7 @@ class NaturalFamily(ExponentialPoints):
         """Derivatives of the expectations of eta and -A, by differences."""
         found = self.moments(self.expectations(q).eta)
         size = np.sqrt(np.maximum(np.diagonal(found.cov).T, 1e-300))
-        steps = _STEP * np.concatenate([size, np.ones((1, q.shape[1]))]) * np.minimum(1.0, q[-1])
+        steps = _STEP * np.concatenate([size, np.ones((1, q.shape[1]))]) * np.minimum(np.sqrt(q[-1]), q[-1])
         columns = []
         for p, step in enumerate(steps):
             way = np.zeros_like(q)

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tobitgp.errors import NumericalError, SpecError
+from tobitgp.mixture.count_tails import count_tails
 from tobitgp.mixture.family import MixtureFamily
 from tobitgp.mixture.mixture_rows import Support
-from tobitgp.mixture.truncated_statistics import Members, TailSums, count_tails, density_tails
+from tobitgp.mixture.truncated_statistics import Members, TailSums, density_tails
 from tobitgp.numerics.jets import dense, variables
 from tobitgp.numerics.unimodal import Domain
 from tobitgp.typing import Array, BoolArray
@@ -53,7 +54,7 @@ class ExponentialMembers(MixtureFamily):
         self.log_base: Callable[[Array], Array] = np.zeros_like if log_base is None else log_base
         self.natural = tuple(Domain(float(low), float(high)) for low, high in natural)
         self.ends = float(support[0]), float(support[1])  # type: ignore[misc]
-        self.values = Domain() if discrete else Domain(*self.ends)
+        self.values = Domain() if discrete else Domain(*self.ends)  # type: ignore[misc]
         self.support: Support = "counts" if discrete else "positive" if self.ends[0] >= 0.0 else "real"  # type: ignore[misc]
         self._try_out()
 

@@ -16,6 +16,7 @@ from scipy.special import expit
 from tobitgp.mixture.mixture_priors import ComponentPrior
 from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Support, WorkingRows
 from tobitgp.numerics.log_probabilities import log_difference
+from tobitgp.numerics.unimodal import Domain
 from tobitgp.typing import Array, BoolArray, IntArray
 
 _MOST_DOUBLINGS, _MOST_HALVINGS = 2200, 200
@@ -153,6 +154,9 @@ class RowStatistics(NamedTuple):
     statistics: tuple[Array, ...]  # (K, n), what the update of the components needs
 
 
+Terms = Callable[[MixtureRows, Array], RowStatistics]  # rows under plug-in parameters (D, K)
+
+
 class MixtureFamily(ABC):
     r"""A family of components :math:`f(y | \theta_k)` with prior and posterior of P hyper-parameters each.
 
@@ -166,7 +170,9 @@ class MixtureFamily(ABC):
     name: ClassVar[str]
     support: ClassVar[Support]
     ends: ClassVar[tuple[float, float]] = (-np.inf, np.inf)  # beyond which nothing lies, in the units of the response
+    values: ClassVar[Domain] = Domain()  # of densities, where values lie on the scale that is modelled
     logarithm: ClassVar[bool] = False  # whether the logarithm of the response is modelled
+    expected: ClassVar[bool] = True  # whether statistics of censored rows are means of those of exact ones
     free_of: ClassVar[Literal["location and scale", "scale", "nothing"]]  # what standardisation takes away
     parameters: ClassVar[tuple[str, ...]]  # R names, as users read them
     hyperparameters: ClassVar[tuple[str, ...]]  # P names

@@ -30,7 +30,7 @@ from tobitgp.mixture.evidence_bound import Bayes, MixtureState, Model, Points
 from tobitgp.mixture.family import blocks
 from tobitgp.mixture.methods import EMCM, SVBCM, Method
 from tobitgp.mixture.mixture_priors import DirichletProcess
-from tobitgp.mixture.mixture_rows import MixtureUnits, Raw, WorkingRows
+from tobitgp.mixture.mixture_rows import KINDS, Kind, MixtureUnits, Raw, WorkingRows
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.numerics.log_probabilities import weighted
 from tobitgp.numerics.roots import slope
@@ -148,10 +148,16 @@ class MixtureFit(Mixture):
         return int((self.counts >= HELD).sum())
 
 
-def linear_response(fit: MixtureFit, lower: Array, upper: Array, weight: Array | None = None) -> Array:
+def linear_response(
+    fit: MixtureFit,
+    lower: Array,
+    upper: Array,
+    weight: Array | None = None,
+    window: tuple[Array, Array] | None = None,
+) -> Array:
     """Covariance (p, p) of the parameters by linear response, or from the observed information of point estimates."""
     model = fit.model
-    raw = read_rows(model.family, lower, upper, weight)
+    raw = read_rows(model.family, lower, upper, weight, window=window)
     chunks = chunks_of(arrange(model.family, raw, fit.units, ties=model.adapts), fit.k)
     at, unit = fit.state.flat(), _units(fit)
 
@@ -269,11 +275,14 @@ def describe(
     """Put the components in order, and say what a user should be warned of."""
     state, (theta, log_weight, _) = best.state, model.view(best.state)
     order = order_components(model, state, best.sums.counts)
-    counts, chunks = best.sums.counts[order], chunks_of(working, len(order))
-    exact_counts, between_counts = (
-        sum_over([rows for rows in chunks if rows.kind == kind], model.family, theta, log_weight).counts[order]
-        for kind in ("exact", "interval")
-    )
+    chunks = chunks_of(working, len(order))
+
+    def counts_of(*kinds: Kind) -> Array:
+        of_kinds = [rows for rows in chunks if rows.kind in kinds]
+        return sum_over(of_kinds, model.family.terms, theta, log_weight).counts[order]
+
+    counts = best.sums.counts[order] if working.windows is None else counts_of(*KINDS)
+    exact_counts, between_counts = counts_of("exact"), counts_of("interval")
     alone = model.family.distribution(theta[:, order], working.units)
     medians = np.array([Predictive(np.ones(1), alone[[i]]).ppf(0.5) for i in range(len(order))])
     notes = _notes(model, method, best, working, exact_counts + between_counts, counts, medians, raw)

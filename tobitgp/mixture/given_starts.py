@@ -48,7 +48,7 @@ def state_at(model: Model, raw: Raw, units: MixtureUnits, start: GivenStart) -> 
         log_weight = np.full(model.k, -np.inf)
         with np.errstate(divide="ignore"):
             log_weight[: len(start.weights)] = np.log(start.weights)
-        sums = sum_over(chunks_of(working, model.k), family, theta, log_weight)
+        sums = sum_over(chunks_of(working, model.k), family.terms, theta, log_weight)
         if not np.isfinite(sums.log_norm):
             raise SpecError("start=: some rows are impossible under these parameters. Give wider components.")
         return _first(model, theta, sums)

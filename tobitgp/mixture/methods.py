@@ -97,6 +97,11 @@ class SVBCM(MixtureAscent):
         other, as in the paper. The first have less noise and the same mean.
     statistics : {"expected", "sampled"}
         Responsibilities, or one component drawn for each row by them.
+    draws : int, optional
+        With ``statistics="sampled"``: draws of each censored row, by which its probability and its expected statistics
+        under each component are approximated, (SVB7), at least 2. Steps then need no other functions of a family than
+        its density. None computes them exactly, as do the path of the bound and the passes at the end. Weibull
+        components, which are no exponential family, take no draws.
     polish : bool
         End with the passes of `tobitgp.VBCM`. Without them ``converged`` is judged from the path of the bound, (SVB5).
 
@@ -127,8 +132,15 @@ class SVBCM(MixtureAscent):
     forgetting: float = 0.6
     order: Literal["spread", "random"] = "spread"
     statistics: Literal["expected", "sampled"] = "expected"
+    draws: int | None = None
     polish: bool = True
     name: ClassVar[str] = "svbcm"
+
+    def __post_init__(self) -> None:
+        """Raise an error for settings with which no fit makes sense."""
+        MixtureAscent.__post_init__(self)
+        if self.draws is not None and self.statistics != "sampled":
+            raise SpecError(f"draws={self.draws}: statistics are not sampled. Add statistics='sampled'.")
 
 
 @naming_settings
@@ -205,4 +217,8 @@ _NEEDED: dict[str, _Needed] = {
     "forgetting": (lambda value: _number(value) and 0.5 < value <= 1.0, "a number in (0.5, 1] is needed"),
     "order": _one_of("spread", "random"),
     "statistics": _one_of("expected", "sampled"),
+    "draws": (
+        lambda value: value is None or (_whole(value) and bool(value >= 2)),
+        "None or a whole number of at least 2 is needed",
+    ),
 }

@@ -11,7 +11,7 @@ from tobitgp.data.arrays import take
 from tobitgp.typing import Array, IntArray
 
 Support = Literal["real", "positive", "counts"]
-Kind = Literal["exact", "left", "right", "interval"]
+Kind = Literal["exact", "left", "right", "interval", "outside"]  # the last one of windows
 KINDS: tuple[Kind, ...] = ("exact", "left", "right", "interval")
 
 
@@ -47,6 +47,8 @@ class Raw(NamedTuple):
     upper: Array
     weight: Array
     position: IntArray
+    entry: Array  # windows (entry, exit] outside which they could not have been seen, infinite where there is none
+    exit: Array
 
     def of_kinds(self) -> list[IntArray]:
         """Which rows are of each of `KINDS`."""
@@ -64,6 +66,7 @@ class WorkingRows:
     constant: float  # what the log likelihood of these rows needs to be that of the response as written
     total: float  # weight of all rows
     exact: float  # weight of the exact rows
+    windows: MixtureRows | None = None  # outside which rows could not have been seen, where there are any
 
     def joined(self) -> tuple[Array, Array, Array]:
         """Ends and weights of the rows of all parts, (n,) each."""

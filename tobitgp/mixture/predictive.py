@@ -156,13 +156,21 @@ class Predictive:
         return out
 
     def observed_mean(self, lower: Array, upper: Array, entry: Array, exit: Array) -> Array:
-        """Mean of values clipped at limits, (n,), in the units of the response; nothing has a window."""
-        of = self.distribution
-        with np.errstate(all="ignore"):
-            inside = np.exp(of.log_interval(lower, upper)) * of.truncated_moments(lower, upper)[0]
-            below = np.where(np.isfinite(lower), lower, 0.0) * np.exp(of.log_cdf(lower))
-            above = np.where(np.isfinite(upper), upper, 0.0) * np.exp(of.log_sf(upper))
-            return np.asarray(self.weights @ (inside + below + above))
+        """Mean of values clipped at limits, of those inside of a window, (n,), in the units of the response."""
+        low, high = np.clip(lower, entry, exit), np.clip(upper, entry, exit)
+        inside, below, above = (self._mass(*ends) for ends in ((low, high), (entry, low), (high, exit)))
+        out = np.zeros_like(low)
+        between = inside > 0.0
+        out[between] = inside[between] * self.conditional_mean(low[between], high[between])
+        for mass, limit in ((below, lower), (above, upper)):
+            out += np.where(mass > 0.0, mass * np.where(mass > 0.0, limit, 0.0), 0.0)
+        return np.asarray(out / self._mass(entry, exit))
+
+    def _mass(self, lower: Array, upper: Array) -> Array:
+        """Probability of (lower, upper], (n,), 0 where the ends are equal."""
+        out, there = np.zeros_like(lower), lower < upper
+        out[there] = np.exp(self.log_mass(lower[there], upper[there]))
+        return out
 
     def remaining(self, p: float, start: ArrayLike) -> Any:
         """Time after start at which survival falls to p of what it is at start; infinite where none is left.

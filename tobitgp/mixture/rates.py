@@ -27,6 +27,7 @@ from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Suppo
 from tobitgp.mixture.weibull import Burr, WeibullDistribution
 from tobitgp.numerics import log_probabilities as counts
 from tobitgp.numerics.truncated_moments import share
+from tobitgp.numerics.unimodal import Domain
 from tobitgp.typing import Array
 
 _SMALLEST = 1e-290  # of a drawn rate, relative to its estimate
@@ -110,6 +111,7 @@ class ExponentialRates(RateFamily):
 
     name: ClassVar[str] = "exponential"
     support: ClassVar[Support] = "positive"
+    values: ClassVar[Domain] = Domain(0.0, np.inf)
     free_of: ClassVar[Literal["scale"]] = "scale"
 
     def terms(self, rows: MixtureRows, theta: Array) -> RowStatistics:

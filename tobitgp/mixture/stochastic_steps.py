@@ -24,6 +24,7 @@ from tobitgp.mixture.evidence_bound import MixtureState, Model
 from tobitgp.mixture.family import Sums
 from tobitgp.mixture.methods import SVBCM
 from tobitgp.mixture.mixture_rows import MixtureRows, WorkingRows
+from tobitgp.mixture.sampled_statistics import sampled_terms
 from tobitgp.typing import Array, IntArray
 
 PATH_ROWS = 20_000  # rows on which the bound is followed at most
@@ -61,20 +62,37 @@ def batches(
     working: WorkingRows, settings: SVBCM, rng: np.random.Generator
 ) -> Iterator[tuple[list[MixtureRows], float]]:
     """``settings.n_steps`` batches by kinds of rows, and how many rows each of theirs represents."""
-    parts = [part[np.lexsort((part.upper, part.lower))] for part in working.parts]
+    parts, share = [_ordered(part) for part in working.parts], _SHARES[settings.order]
+    windows = [] if working.windows is None else [_ordered(working.windows)]
+    size = min(settings.batch_size, sum(map(len, parts)))
+    represented = sum(float(part.weight.sum()) for part in parts) / size
+    for _ in range(settings.n_steps):
+        batch = _drawn_from(parts, size, share, rng)
+        for one in _drawn_from(windows, size, share, rng) if windows else []:
+            batch.append(replace(one, weight=one.weight * windows[0].weight.sum() / (size * represented)))
+        yield batch, represented
+
+
+def _ordered(part: MixtureRows) -> MixtureRows:
+    return part[np.lexsort((part.upper, part.lower))]
+
+
+def _drawn_from(
+    parts: Sequence[MixtureRows],
+    size: int,
+    share: Callable[[int, np.random.Generator], Array],
+    rng: np.random.Generator,
+) -> list[MixtureRows]:
+    """So many rows of some kinds, by weight."""
     ends = np.cumsum([len(part) for part in parts])
     weight = np.cumsum(np.concatenate([part.weight for part in parts]))
-    size = min(settings.batch_size, int(ends[-1]))
-    share = _SHARES[settings.order]
-    for _ in range(settings.n_steps):
-        at = np.searchsorted(weight, share(size, rng) * weight[-1], side="right")
-        at = np.minimum(at, ends[-1] - 1)
-        batch = []
-        for part, end in zip(parts, ends, strict=True):
-            inside = at[(at < end) & (at >= end - len(part))] - (end - len(part))
-            if len(inside):
-                batch.append(replace(part[inside], weight=np.ones(len(inside))))
-        yield batch, weight[-1] / size
+    at = np.minimum(np.searchsorted(weight, share(size, rng) * weight[-1], side="right"), ends[-1] - 1)
+    batch = []
+    for part, end in zip(parts, ends, strict=True):
+        inside = at[(at < end) & (at >= end - len(part))] - (end - len(part))
+        if len(inside):
+            batch.append(replace(part[inside], weight=np.ones(len(inside))))
+    return batch
 
 
 # Where in the cumulative weight of the sorted rows those of a batch are, by ``SVBCM(order=)``.
@@ -103,7 +121,8 @@ def step_along(
     """Step t = 1, 2, ... by a batch of which each row represents ``size`` rows."""
     theta, log_weight, penalty = model.view(state)
     assign = rng if settings.statistics == "sampled" else None
-    sums = sum_over(batch, model.family, theta, log_weight, assign)
+    terms = model.family.terms if settings.draws is None else sampled_terms(model.family, settings.draws, rng)
+    sums = sum_over(batch, terms, theta, log_weight, assign)
     goal = model.improve(state, Sums(size * sums.log_norm, size * sums.counts, size * sums.statistics))
     length = min((settings.delay + t) ** -settings.forgetting, 1.0)
     return StochasticStep(model.between(state, goal, length) or state, size * sums.log_norm - penalty)

@@ -1,10 +1,10 @@
-r"""Probabilities and means of statistics below, above and between ends, of densities and counts, one for a component.
+r"""Probabilities and means of statistics below, above and between ends, of densities, one for a component.
 
 A density is integrated on an unbounded coordinate of its support, in panels of 7 Gauss-Legendre nodes that become
 wider away from its mode. Where it falls steeply, each node has 96 nodes for itself, up to where the density has fallen
 by 40 nats, so that relative precision is kept in tails. Polynomials through the nodes of a panel give all ends of rows
 there the logarithm of the nearer tail, and the means of statistics in it. The other tail follows from the whole;
-intervals are differences of tails, or have nodes for themselves where a difference would cancel. Counts are added up.
+intervals are differences of tails, or have nodes for themselves where a difference would cancel.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tobitgp.errors import NumericalError
 from tobitgp.numerics.unimodal import FALL, Domain, Range, find_range
 from tobitgp.typing import Array, IntArray
 
@@ -24,7 +23,6 @@ _PANELS, _OUTER, _NODES = 40, 18, 8  # on either side of a mode, beyond them, an
 _STEEP = 1.5  # nats that a density changes in a panel up to which its nodes are enough for each other
 _ALONE, _AIM, _MOST_FALL, _TRIES, _NEAR = 16, 52.0, 75.0, 80, 1e-4
 _CANCELS = 0.5  # ratio of tails from which an interval has nodes for itself
-_FIRST_COUNTS, _MOST_COUNTS = 64, 2**20
 _X, _W = np.polynomial.legendre.leggauss(_NODES)
 _PARTS = np.array([0.0, 0.02, 0.08, 0.25, 0.5, 0.75, 1.0])  # of a range that an end has for itself, from the end on
 
@@ -254,73 +252,3 @@ def _pieces(mode: Array, edges: Array, tails: Array) -> Any:
     powers[:, -1] += first[:, :, 0]
     powers /= np.diff(x) ** np.arange(_NODES - 1, -1, -1)[:, None]
     return PPoly.construct_fast(np.ascontiguousarray(np.moveaxis(powers, 0, 2)), x)
-
-
-@dataclass(frozen=True, slots=True)
-class CountTails(TailSums):
-    """Probabilities of counts from the least one on."""
-
-    mean: Array
-    least: float
-    base: Array  # (S, 1, 1), what statistics are above
-    below: Array  # (1 + S, K, m), logs of sums up to each count, of probabilities and of these times statistics
-    above: Array  # (1 + S, K, m), the same beyond each count
-
-    def whole(self) -> Array:
-        return np.exp(self.below[0, :, -1])
-
-    def one_sided(self, x: Array) -> tuple[Truncated, Truncated]:
-        return self._at(self.below, x, "below"), self._at(self.above, x, "above")
-
-    def between(self, lower: Array, upper: Array) -> Truncated:
-        high, low = self._sums(self.below, upper, above=False), self._sums(self.above, lower, above=True)
-        left = high[0] < low[0]
-        near = np.where(left, high, low)
-        far = np.where(left, self._sums(self.below, lower, above=False), self._sums(self.above, upper, above=True))
-        share = np.minimum(np.exp(far - near), 1.0 - 1e-16)
-        return self._truncated(near + np.where(np.isneginf(far), 0.0, np.log1p(-share)))
-
-    def _at(self, sums: Array, x: Array, side: str) -> Truncated:
-        return self._truncated(self._sums(sums, x, above=side == "above"))
-
-    def _truncated(self, logs: Array) -> Truncated:
-        return Truncated(logs[0], self.base + np.exp(logs[1:] - logs[0]))
-
-    def _sums(self, sums: Array, x: Array, *, above: bool) -> Array:
-        """Sums (1 + S, K, n) up to x or beyond it."""
-        at = np.broadcast_to(np.floor(x) - self.least, (sums.shape[1], x.shape[-1]))
-        inside = (at >= 0.0) & (at < sums.shape[2])
-        places = np.where(inside, at, 0.0).astype(np.intp)
-        out = np.take_along_axis(sums, np.broadcast_to(places, (len(sums), *places.shape)), axis=2)
-        whole = np.maximum(self.below[:, :, -1:], self.above[:, :, :1])
-        before, after = at < 0.0, at >= sums.shape[2]
-        nothing = np.full_like(out, -np.inf)
-        for where, full in ((before, above), (after, not above)):
-            out = np.where(where, np.broadcast_to(whole, out.shape) if full else nothing, out)
-        return out
-
-
-def count_tails(members: Members, least: float, most: float, largest: float) -> CountTails:
-    """Sums over counts up to a last one, as far as probabilities reach beyond the largest of the rows."""
-    size = _FIRST_COUNTS
-    while True:
-        last = min(most, max(largest, least) + size)
-        if last - least > _MOST_COUNTS:
-            raise NumericalError(
-                f"Components reach counts above {_MOST_COUNTS:,}, which are not added up. Express the response in "
-                "larger units, or use a family of positive values, e.g. family='gamma'."
-            )
-        y = least + np.arange(last - least + 1.0)
-        log_f, T = members.log_density(np.broadcast_to(y, (len(members.log_partition), len(y))))
-        fallen = log_f.max(axis=1) - log_f[:, -1] > FALL
-        from_end = log_f[:, min(len(y) - 1, int(max(largest - least, 0.0)))] - log_f[:, -1] > FALL
-        if last == most or (fallen & from_end).all():
-            break
-        size *= 2
-    base = np.stack([one.min() for one in T])[:, None, None]
-    logs = np.stack([log_f, *(log_f + np.log(one - low) for one, low in zip(T, base, strict=True))])
-    below = np.logaddexp.accumulate(logs, axis=2)
-    above = np.full_like(logs, -np.inf)
-    above[:, :, :-1] = np.logaddexp.accumulate(logs[:, :, :0:-1], axis=2)[:, :, ::-1]
-    mean = base[..., 0] + np.exp(below[1:, :, -1] - below[0, :, -1])
-    return CountTails(mean, least, base, below, above)

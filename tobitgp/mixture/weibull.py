@@ -158,6 +158,7 @@ class Weibull(MixtureFamily):
     """
 
     name: ClassVar[str] = "weibull"
+    expected: ClassVar[bool] = False
     support: ClassVar[Support] = "positive"
     logarithm: ClassVar[bool] = True
     free_of: ClassVar[Literal["scale"]] = "scale"

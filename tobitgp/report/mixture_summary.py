@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tobitgp.data.arrays import CensoredResponse
 from tobitgp.mixture import MixtureFit
 from tobitgp.mixture.evidence_bound import Bayes, Points
 from tobitgp.mixture.fitted_mixture import HELD
@@ -144,8 +145,11 @@ def _prior(model: Bayes, fit: MixtureFit) -> str:
 
 
 @closing_what_fails
-def plot_components(results: Fit, ends: Ends, ax: Any = None) -> Any:
-    """Draw the mixture and its components: as survival if all censored rows are right-censored, else as densities."""
+def plot_components(results: Fit, ends: Ends, seen: CensoredResponse, ax: Any = None) -> Any:
+    """Draw the mixture and its components: as survival if rows are right-censored or entered late, else as densities.
+
+    Windows that end make a histogram of another distribution than that of the components, and there is none.
+    """
     ax = given_or_new(ax)
     lower, upper, _ = ends
     right, name, distribution = (
@@ -153,15 +157,16 @@ def plot_components(results: Fit, ends: Ends, ax: Any = None) -> Any:
         response_name(results.model),
         results.parts.fit.predictive().distribution,
     )
-    if right.any() and (right | (lower == upper)).all():
+    late, ended = np.isfinite(seen.entry).any(), np.isfinite(seen.exit).any()
+    if (right.any() or late) and (right | (lower == upper)).all() and not ended:
         x = time_grid(results, ends)
-        draw_kaplan_meier(ax, *ends)
+        draw_kaplan_meier(ax, *ends, seen.entry)
         _draw_mixture(
             ax, results, x, np.exp(distribution.log_sf(x)), "steps-post" if is_discrete(results) else "default"
         )
         return finish(ax, name, "survival", ylim=(0.0, 1.03))
     x = _values(results, ends)
-    bars = _draw_histogram(ax, ends, discrete=is_discrete(results))
+    bars = 0.0 if ended else _draw_histogram(ax, ends, discrete=is_discrete(results))
     top = _draw_mixture(ax, results, x, np.exp(distribution.log_density(x)))
     if bars > 0.0:
         ax.set_ylim(0.0, 1.08 * max(bars, min(top, 3.0 * bars)))

@@ -39,6 +39,7 @@ class Results(Fit):
     _location = prediction.location
     sample = joint_draws.sample
     _sample = joint_draws.draw_rows
+    _draw_inside = joint_draws.draw_inside
     get_prediction = prediction.get_prediction
     get_distribution = predicted_distribution.get_distribution
     residuals = prediction.residuals

@@ -276,13 +276,6 @@ def test_left_limits_at_zero_are_refused():
         tg.fit("y ~ mixture(1) | censor(0)", {"y": [0.0, 1.0, 2.0, 3.0]}, family="lognormal")
 
 
-@pytest.mark.parametrize("formula", ["Surv(entry, y, seen) ~ mixture(2)", "y ~ mixture(2) | truncate(entry)"])
-def test_delayed_entry_is_refused_with_the_reason(formula):
-    data = {"entry": [0.1, 0.2, 0.3, 0.4], "y": [1.0, 2.0, 3.0, 4.0], "seen": [1, 1, 0, 1]}
-    with pytest.raises(SpecError, match="could never have been seen is not censored"):
-        tg.fit(formula, data, family="exponential")
-
-
 def test_more_components_than_rows_are_refused():
     data = {"y": [1.0, 2.0, 4.0]}
     with pytest.raises(SpecError, match=r"mixture\(4\) has more components than there are rows .*\(3\)"):

@@ -206,5 +206,15 @@ def test_rows_that_no_mixture_takes_are_named_with_their_file(frame, tmp_path):
     frame.assign(y=2.5).to_parquet(tmp_path / "1.parquet")
     with pytest.raises(tg.errors.DataError, match=r"In 0\.parquet: Counts are whole numbers of at least 0: rows 0, 1"):
         tg.fit("y ~ mixture(2)", tmp_path, family="poisson")
-    with pytest.raises(tg.errors.SpecError, match="takes no truncated rows"):
-        tg.fit("y ~ mixture(2) | truncate(-9)", tmp_path)
+
+
+@pytest.mark.slow
+def test_windows_of_a_mixture_in_files_are_those_of_a_frame(frame, tmp_path):
+    low = float(frame["y"].quantile(0.2))
+    rows = frame[frame["y"] > low]
+    for i in (0, 1):
+        rows[i::2].to_parquet(tmp_path / f"{i}.parquet")
+    formula, method = f"y ~ mixture(1) | truncate({low})", tg.EMCM()
+    there, here = (tg.fit(formula, data, method=method) for data in (tmp_path, rows))
+    assert there.llf == pytest.approx(here.llf, rel=1e-10)
+    np.testing.assert_allclose(there.bse, here.bse, rtol=1e-6)

@@ -36,7 +36,8 @@ def history_table(parts: MixtureParts) -> pd.DataFrame:
 def row_table(parts: MixtureParts) -> pd.Series[float]:
     """Shares of the rows in the bound under the labels of the data; see ``MixtureResults.elbo_rows``."""
     asked = ask(parts)
-    return pd.Series(asked.spread(bound_of_rows(parts.fit, *training_ends(parts))), index=asked.index, name="elbo")
+    values = bound_of_rows(parts.fit, *training_ends(parts), parts.rows.response.window)
+    return pd.Series(asked.spread(values), index=asked.index, name="elbo")
 
 
 def posterior_table(fit: MixtureFit, model: Bayes) -> pd.DataFrame:

@@ -158,10 +158,14 @@ class ComponentDraws(Draws):
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`."""
-        lower, upper, _ = training_ends(self.parts)
+        (lower, upper, _), window = training_ends(self.parts), self.parts.rows.response.window
         predictives = self._predictives()
         for rows in chunks(len(lower)):
-            yield rows, on_grid(np.column_stack([one.log_mass(lower[rows], upper[rows]) for one in predictives]))
+            log_p = np.column_stack([one.log_mass(lower[rows], upper[rows]) for one in predictives])
+            if window is not None:
+                entry, exit = (end[rows] for end in window)
+                log_p -= np.column_stack([one.log_mass(entry, exit) for one in predictives])
+            yield rows, on_grid(log_p)
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`."""

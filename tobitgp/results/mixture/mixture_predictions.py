@@ -147,16 +147,21 @@ def times_of_rows(parts: MixtureParts, df: Frame | None, exclude: Any = (), *, b
 
 
 def mixture_tails(parts: MixtureParts) -> Tails:
-    """Training rows as the predictive distribution has them; nothing has a window."""
-    fit, (lower, upper, _) = parts.fit, training_ends(parts)
-    predictive, free = fit.predictive(), np.full(len(lower), np.inf)
+    """Training rows as the predictive distribution has them, inside of their windows."""
+    fit, (lower, upper, _), response = parts.fit, training_ends(parts), parts.rows.response
+    predictive = fit.predictive()
     if fit.model.family.support == "counts":
         lower = np.where(lower == upper, lower - 1.0, lower)
+    entry, exit = response.entry, response.exit
+    within = predictive.log_mass(entry, exit)
 
     def of(low: Array, high: Array) -> Array:
-        return np.asarray(predictive.logcdf(high) if np.isneginf(low).all() else predictive.logsf(low))
+        low, high = np.broadcast_arrays(low, high)
+        out, there = np.full(low.shape, -np.inf), low < high
+        out[there] = predictive.log_mass(low[there], high[there]) - within[there]
+        return out
 
-    return Tails(of, lower, upper, -free, free)
+    return Tails(of, lower, upper, entry, exit)
 
 
 def response_residuals(parts: MixtureParts) -> Array:

@@ -396,7 +396,7 @@ class MixtureResults(Results):
         """
         from tobitgp.report.mixture_summary import plot_components
 
-        return plot_components(self, training_ends(self._parts), ax)
+        return plot_components(self, training_ends(self._parts), self._parts.rows.response, ax)
 
     plot = plot_components
 
@@ -462,12 +462,20 @@ class MixtureResults(Results):
         asked = ask(self._parts, new, exclude)
         size, ends = read_draws(draws, rows=len(asked.index)), None
         limits = asked.limits() if what == "observed" else None
+        if limits is not None and (np.isfinite(limits.entry) | np.isfinite(limits.exit)).any():
+            ends = limits.entry, limits.exit
         if what == "conditional":
             asked, lower, upper = ends_of_rows(self._parts, new, asked)
             ends = lower, upper
         V = covariance_of(self._with_covariance)
         y = draw_rows(self._parts.fit, V, int(asked.usable.sum()), size, generator(rng), ends)
         return asked, y if limits is None else np.clip(y, limits.lower[:, None], limits.upper[:, None])
+
+    def _draw_inside(self, draws: int, rng: Rng) -> Array:
+        """New values (n, draws) of the training rows inside of their windows."""
+        parts, response = self._with_covariance, self._parts.rows.response
+        window = response.entry, response.exit
+        return draw_rows(parts.fit, covariance_of(parts), len(response.lower), draws, generator(rng), window)
 
     def _draws(self, draws: int, rng: Rng, question: str) -> ComponentDraws:
         training_rows(self._parts, question)
@@ -494,7 +502,9 @@ class MixtureResults(Results):
         return {"response": lambda asked: response_residuals(self._parts)}
 
     def _likelihoods(self, rows: Scored) -> Array:
-        return np.asarray(self.predictive.log_mass(*checked_ends(self._parts, rows.asked, rows.response)))
+        new, window = self.predictive, rows.response.window
+        log_p = new.log_mass(*checked_ends(self._parts, rows.asked, rows.response))
+        return np.asarray(log_p if window is None else log_p - new.log_mass(*window))
 
     def _scores(self, df: Frame, scoring_method: str) -> Scores:
         if scoring_method == "concordance_index":

@@ -129,6 +129,8 @@ class MixtureStream:
 
         Raises
         ------
+        SpecError
+            If rows have windows: late entry, or truncation.
         DataError
             If the batch cannot be used; what was learned before stays as it is.
         FormulaError
@@ -151,6 +153,10 @@ class MixtureStream:
         columns = [name for name in column_names(data) if name != self._weights]
         spec = parse_formula(self.formula, columns)
         training = prepare(spec, data, weights=self._weights, missing=self._missing)
+        if training.response.window is not None:
+            raise SpecError(
+                "MixtureStream takes no truncated rows, nor late entry. Use tg.fit, whose mixtures take both."
+            )
         rows = *known_ends(training.state.spec, self._family, training.response), training.response.weight
         if self._stream is None:
             self._stream = mixtures.start_stream(*rows, rng=self._rng, **self._options)
