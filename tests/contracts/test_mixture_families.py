@@ -221,15 +221,15 @@ def test_the_predictive_distribution_integrates_the_parameters_out(name):
 @pytest.mark.quick_cases("gaussian")
 @every
 def test_sweeps_never_lower_the_bound(name):
-    assert largest_drop(name, 12, 5) < 1e-9
+    assert largest_drop(name, 12 if name in NAMES else 4, 5) < 1e-9
 
 
 @every
 def test_sweeps_never_lower_the_likelihood(name):
-    assert largest_drop(name, 6, 6, em=True) < 1e-9
+    assert largest_drop(name, 6 if name in NAMES else 3, 6, em=True) < 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @families
 def test_sweeps_never_lower_the_bound_on_300_sets(name):
     assert largest_drop(name, 300, 7, sweeps=50) < 1e-9
