@@ -19,7 +19,7 @@ MAX_ITER = 200
 _INTEGRATE = {"auto": None, "integrate": True, "maximize": False}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class PosteriorMethod(MethodValue):
     """Settings that every method of a posterior has; see `EP`."""
 
@@ -49,7 +49,7 @@ class PosteriorMethod(MethodValue):
 
 
 @naming_settings
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class EP(PosteriorMethod):
     """Expectation propagation: the posterior of a process, or of a regression with priors.
 
@@ -123,7 +123,7 @@ class EP(PosteriorMethod):
 
 
 @naming_settings
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Laplace(PosteriorMethod):
     """Laplace's method: a Gaussian at the posterior mode with the curvature found there.
 
@@ -173,7 +173,7 @@ class Laplace(PosteriorMethod):
 
 
 @naming_settings
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class VI(PosteriorMethod):
     r"""Variational inference: a Gaussian that maximises a bound on the evidence, or what was published as one.
 
@@ -246,7 +246,7 @@ class VI(PosteriorMethod):
 
 
 @naming_settings
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class MLE(MethodValue):
     """Maximum likelihood, of linear terms and of parameters of rows.
 
