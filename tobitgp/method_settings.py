@@ -12,7 +12,8 @@ import numpy as np
 from tobitgp.errors import SpecError
 from tobitgp.inference import EPUpdates, LaplaceUpdates, Method, VIUpdates
 from tobitgp.inference.fitted import Settings
-from tobitgp.method_value import MethodValue, naming_settings, short_text
+from tobitgp.inference.method import Given
+from tobitgp.method_value import MethodValue, given_settings, naming_settings, short_text
 from tobitgp.priors.kernel_block import Inducing, read_inducing
 
 MAX_ITER = 200
@@ -42,6 +43,10 @@ class PosteriorMethod(MethodValue):
     def updates(self) -> Method:
         """What finds the posterior of f at given hyper-parameters."""
         raise NotImplementedError
+
+    def _given(self) -> Given:
+        """Settings that differ from the defaults, as the user writes them."""
+        return tuple((name, short_text(value)) for name, value in given_settings(self).items())
 
     def settings(self, rng: Any = None) -> Settings:
         """How to search for the hyper-parameters."""
@@ -119,7 +124,7 @@ class EP(PosteriorMethod):
 
     def updates(self) -> EPUpdates:
         """See `PosteriorMethod`."""
-        return EPUpdates(self.site_tol, self.site_iterations, self.damping, self.floored)
+        return EPUpdates(self.site_tol, self.site_iterations, self.damping, self.floored, self._given())
 
 
 @naming_settings
@@ -169,7 +174,7 @@ class Laplace(PosteriorMethod):
 
     def updates(self) -> LaplaceUpdates:
         """See `PosteriorMethod`."""
-        return LaplaceUpdates(self.site_tol, self.site_iterations, self.damping)
+        return LaplaceUpdates(self.site_tol, self.site_iterations, self.damping, self._given())
 
 
 @naming_settings
@@ -242,7 +247,7 @@ class VI(PosteriorMethod):
     def updates(self) -> VIUpdates:
         """See `PosteriorMethod`."""
         rows = self.site_tol, self.site_iterations, self.damping
-        return VIUpdates(self.bound, self.draws, self.side_noise, self.unit, *rows)
+        return VIUpdates(self.bound, self.draws, self.side_noise, self.unit, *rows, self._given())
 
 
 @naming_settings

@@ -247,7 +247,7 @@ def all_inputs(X: Array) -> Array:
     if len(Z) > DENSE_LIMIT:
         raise SpecError(
             f"inducing=None builds a kernel matrix of {len(Z)} x {len(Z)} distinct rows; at most {DENSE_LIMIT} are "
-            "allowed. Use method=tg.EP(inducing='auto'), a number, or an array of locations."
+            "allowed. Use inducing='auto', a number, or an array of locations."
         )
     return Z
 

@@ -3,6 +3,8 @@
 import copy
 import dataclasses
 import pickle
+import re
+import warnings
 
 import numpy as np
 import pytest
@@ -64,6 +66,23 @@ def test_every_method_is_compared_by_value():
     for cls in below(ComparedByValue):
         assert cls.__eq__ is ComparedByValue.__eq__, cls
         assert cls.__hash__ is ComparedByValue.__hash__, cls
+
+
+@pytest.mark.parametrize("method", [tg.VI(inducing=4, hyper="maximize"), tg.Laplace(inducing=4, n_starts=1), tg.EP()])
+def test_advice_is_the_method_of_the_user_with_one_setting_changed(data, method):
+    """In summaries, warnings and errors about the settings, whatever else the user set."""
+    fixed = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.02, "sigma": 0.1}
+    finer = dataclasses.replace(method, inducing=None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        res = tg.fit(PROCESS, data, method=dataclasses.replace(method, inducing=4), fixed=fixed)
+    advice = f"use method=tg.{finer!r}, or gp(..., approximation='vecchia')"
+    assert any(advice in str(one.message) for one in caught)
+    assert advice in res.check().table.loc["inducing inputs", "words"]
+    maximised = tg.fit(PROCESS, data, method=dataclasses.replace(method, inducing="auto", hyper="maximize"))
+    integrating = dataclasses.replace(method, inducing="auto", hyper="integrate")
+    with pytest.raises(SpecError, match=re.escape(f"Fit with method=tg.{integrating!r}.")):
+        tg.compare([maximised], by="log_evidence_integrated")
 
 
 def test_long_values_are_shown_by_dots():
