@@ -237,7 +237,9 @@ def _read(what: str, given: Any, data: Frame, n: int) -> tuple[Column, Table]:
     if isinstance(given, str):
         name = given
         if name not in set(column_names(data)):
-            raise DataError(f"The data have no column {name!r} for the {what}{nearest(name, column_names(data)) or '.'}")
+            raise DataError(
+                f"The data have no column {name!r} for the {what}{nearest(name, column_names(data)) or '.'}"
+            )
         given = data[name]
     elif isinstance(given, pd.Series) and _labelled(data):
         given = by_label(f"The {what}", what, given, read_table(data, []).index)

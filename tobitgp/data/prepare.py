@@ -204,7 +204,9 @@ def prepare_partitions(
         if name is not None and not isinstance(name, str):
             raise SpecError(f"{what}= of partitioned data is the name of one of their columns.")
         if name is not None and name not in source.columns:
-            raise DataError(f"The data have no column {name!r} for the {what}{nearest(name, list(source.columns)) or '.'}")
+            raise DataError(
+                f"The data have no column {name!r} for the {what}{nearest(name, list(source.columns)) or '.'}"
+            )
     for part in filter(None, (spec, scale, *spec.formulas)):
         row_wise(part)
     inputs = input_names(spec, scale)

@@ -66,7 +66,9 @@ def read_end(end: Expression, side: str, absent: float, table: Table) -> Array:
         raise DataError(f"The {side} end {end.text} is not a number in {table.rows(wrong)}.")
     wrong = values == -absent
     if wrong.any():
-        raise DataError(f"The {side} end {end.text} is {-absent} in {table.rows(wrong)}; an open end there is {absent}.")
+        raise DataError(
+            f"The {side} end {end.text} is {-absent} in {table.rows(wrong)}; an open end there is {absent}."
+        )
     return np.where(np.isnan(values), absent, values)
 
 

@@ -227,7 +227,9 @@ class LocationScale(RowDistributions):
         location, scale, lower, upper = np.broadcast_arrays(self.location, self.scale, lower, upper)
         lower = np.maximum(lower, 0.0) if self.log else lower
         y = replace(self, location=location, scale=scale)
-        return _Gaps(y, lower, upper, (np.clip(y.standardise(lower), -FAR, FAR), np.clip(y.standardise(upper), -FAR, FAR)))
+        return _Gaps(
+            y, lower, upper, (np.clip(y.standardise(lower), -FAR, FAR), np.clip(y.standardise(upper), -FAR, FAR))
+        )
 
     def mean_between(self, lower: Array, upper: Array) -> Array:
         """`conditional_mean` by closed forms where there are some."""

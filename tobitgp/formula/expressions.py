@@ -158,7 +158,9 @@ def _refuse_call(syntax: Syntax, node: ast.Call, name: str) -> NoReturn:
     if name in NOT_YET:
         syntax.fail(node, NOT_YET[name])
     if name in SPECIAL_TERMS:
-        syntax.fail(node, f"{name}(...) is a term by itself: it cannot stand in a call or be combined with other terms.")
+        syntax.fail(
+            node, f"{name}(...) is a term by itself: it cannot stand in a call or be combined with other terms."
+        )
     if name in PLACES:
         syntax.fail(node, f"{name}(...) stands {PLACES[name]}.")
     known = nearest(name, (*syntax.own, *FUNCTIONS, *SPECIAL_TERMS, *PLACES))

@@ -45,7 +45,9 @@ def read_latent(formula: str) -> LatentFormula:
     right = read_side(formula, after)
     node, _ = split_parts(right)
     if called(node) != "gp" or not isinstance(node, ast.Call):
-        right.fail(node, f"gp(latent(...)) is the only term right of '~'. Responses have intercepts anyway; {_WRITTEN}.")
+        right.fail(
+            node, f"gp(latent(...)) is the only term right of '~'. Responses have intercepts anyway; {_WRITTEN}."
+        )
     dimensions = _read_dimensions(right, node)
     _, end = right.span(node)
     return LatentFormula(formula, dimensions, read_wide(f"{formula[: middle + 1]} 1{formula[end:]}"))

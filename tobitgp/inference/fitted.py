@@ -46,8 +46,8 @@ def two_level(k: int) -> Array:
 def central_composite(k: int, instead: str = "method=tg.EP(hyper='maximize')") -> tuple[Array, Array]:
     """Points (J, k) and weights that integrate polynomials of degree 4 against a standard normal, (HYP4) and (HYP5).
 
-    A star and a cube on one sphere about the centre, or on two with the radii of Gauss-Radau quadrature. Where there are
-    too many, the error names what to write instead.
+    A star and a cube on one sphere about the centre, or on two with the radii of Gauss-Radau quadrature. If k is too
+    large, the error names what to write instead.
     """
     if k > MAX_DIMENSION:
         raise SpecError(
