@@ -26,7 +26,7 @@ class ComparedByValue:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return self._key() == other._key()  # type: ignore[attr-defined, no-any-return]
+        return self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash((type(self), self._key()))
