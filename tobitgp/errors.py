@@ -32,7 +32,7 @@ class FormulaError(TobitGPError):
     ...     tg.fit("y ~ gp(x", {"y": [1.0, 2.0], "x": [0.0, 1.0]})
     ... except tg.errors.FormulaError as error:
     ...     print(error)
-    '(' is never closed
+    '(' is never closed.
       y ~ gp(x
             ^
     """

@@ -12,14 +12,15 @@ import numpy as np
 from tobitgp.errors import SpecError
 from tobitgp.inference import EPUpdates, LaplaceUpdates, Method, VIUpdates
 from tobitgp.inference.fitted import Settings
-from tobitgp.method_value import MethodValue, naming_settings, short_text
+from tobitgp.inference.method import Given
+from tobitgp.method_value import MethodValue, given_settings, naming_settings, short_text
 from tobitgp.priors.kernel_block import Inducing, read_inducing
 
 MAX_ITER = 200
 _INTEGRATE = {"auto": None, "integrate": True, "maximize": False}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class PosteriorMethod(MethodValue):
     """Settings that every method of a posterior has; see `EP`."""
 
@@ -43,13 +44,17 @@ class PosteriorMethod(MethodValue):
         """What finds the posterior of f at given hyper-parameters."""
         raise NotImplementedError
 
+    def _given(self) -> Given:
+        """Settings that differ from the defaults, as the user writes them."""
+        return tuple((name, short_text(value)) for name, value in given_settings(self).items())
+
     def settings(self, rng: Any = None) -> Settings:
         """How to search for the hyper-parameters."""
         return Settings(_INTEGRATE[self.hyper], self.n_starts or 2, self.max_iter or MAX_ITER, self.tol, rng)
 
 
 @naming_settings
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class EP(PosteriorMethod):
     """Expectation propagation: the posterior of a process, or of a regression with priors.
 
@@ -119,11 +124,11 @@ class EP(PosteriorMethod):
 
     def updates(self) -> EPUpdates:
         """See `PosteriorMethod`."""
-        return EPUpdates(self.site_tol, self.site_iterations, self.damping, self.floored)
+        return EPUpdates(self.site_tol, self.site_iterations, self.damping, self.floored, self._given())
 
 
 @naming_settings
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Laplace(PosteriorMethod):
     """Laplace's method: a Gaussian at the posterior mode with the curvature found there.
 
@@ -169,11 +174,11 @@ class Laplace(PosteriorMethod):
 
     def updates(self) -> LaplaceUpdates:
         """See `PosteriorMethod`."""
-        return LaplaceUpdates(self.site_tol, self.site_iterations, self.damping)
+        return LaplaceUpdates(self.site_tol, self.site_iterations, self.damping, self._given())
 
 
 @naming_settings
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class VI(PosteriorMethod):
     r"""Variational inference: a Gaussian that maximises a bound on the evidence, or what was published as one.
 
@@ -242,11 +247,11 @@ class VI(PosteriorMethod):
     def updates(self) -> VIUpdates:
         """See `PosteriorMethod`."""
         rows = self.site_tol, self.site_iterations, self.damping
-        return VIUpdates(self.bound, self.draws, self.side_noise, self.unit, *rows)
+        return VIUpdates(self.bound, self.draws, self.side_noise, self.unit, *rows, self._given())
 
 
 @naming_settings
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class MLE(MethodValue):
     """Maximum likelihood, of linear terms and of parameters of rows.
 

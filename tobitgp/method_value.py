@@ -7,6 +7,8 @@ from dataclasses import fields
 from functools import wraps
 from typing import Any, ClassVar, TypeVar, cast
 
+import numpy as np
+
 from tobitgp.errors import SpecError
 
 T = TypeVar("T", bound="type[MethodValue]")
@@ -16,7 +18,24 @@ _ELSEWHERE = {"n_starts": "n_init", "n_init": "n_starts", "max_iterations": "sit
 _LONGEST = 60
 
 
-class MethodValue:
+class ComparedByValue:
+    """A frozen dataclass (``eq=False``) that equals another of its class with the same settings, arrays included."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._key()))
+
+    def _key(self) -> tuple[Any, ...]:
+        return tuple(_hashable(getattr(self, field.name)) for field in fields(cast(Any, self)))
+
+
+class MethodValue(ComparedByValue):
     """A method of fitting with its settings."""
 
     __slots__ = ()
@@ -70,6 +89,15 @@ def short_text(value: Any) -> str:
     """A value as a user writes it, three dots for a long one."""
     text = repr(value)
     return text if len(text) <= _LONGEST and text.isprintable() else "..."
+
+
+def _hashable(value: Any) -> Any:
+    """A setting as something that can be compared and hashed: arrays and lists as tuples, dicts as sets of pairs."""
+    if isinstance(value, Mapping):
+        return frozenset((name, _hashable(each)) for name, each in value.items())
+    if hasattr(value, "__array__"):
+        return _hashable(np.asarray(value).tolist())
+    return tuple(map(_hashable, value)) if isinstance(value, list | tuple) else value
 
 
 def _equal(value: Any, default: Any) -> bool:

@@ -13,7 +13,7 @@ import tobitgp as tg
 from tests.support.advice import remedies_in
 from tests.support.kinds import KINDS, rows
 from tobitgp.diagnostics import check
-from tobitgp.errors import ApproximationWarning
+from tobitgp.errors import ApproximationWarning, BoundaryWarning
 
 DATA = rows().iloc[:48]
 CHECKED = [name for name in KINDS if name != "several"]  # which has no check()
@@ -61,11 +61,11 @@ def _pieces(node):
 
 REMEDIED = {  # tested here and in tests/unit/diagnostics/test_remedies.py, by carrying them out
     *("calibration", "symmetry", "tails", "spread", "spread in", "pattern in", "proportional hazards", "survival"),
-    "inducing inputs",
+    *("inducing inputs", "neighbours", "bounds"),
 }
 SILENT = {"convergence", "influence"}  # propose nothing that can be carried out
 # No test carries these out yet: the list may only become shorter.
-UNTRIED = {"structure", "leave-one-out", "neighbours", "bounds", "starts", "posterior", "components"}
+UNTRIED = {"structure", "leave-one-out", "starts", "posterior", "components"}
 
 
 @pytest.mark.slow
@@ -102,3 +102,39 @@ def test_more_inducing_inputs():
         finer = tg.fit(formula, data, fixed=given if "gp(x)" in formula else None, **options)
         table = finer.check().table
         assert "inducing inputs" not in table.index or table.loc["inducing inputs", "verdict"] == "good"
+
+
+@pytest.mark.slow
+def test_more_neighbours():
+    """More of them, or another approximation, as the finding names them."""
+    rng = np.random.default_rng(2)
+    data = pd.DataFrame({"x": rng.uniform(size=120), "z": rng.uniform(size=120)})
+    data["y"] = np.sin(3.0 * data["x"]) * np.cos(2.0 * data["z"]) + 0.05 * rng.normal(size=120)
+    method = tg.EP(hyper="maximize", n_starts=1)
+
+    def found(options):
+        return tg.fit(f"y ~ gp(x, z, ard=False, {options})", data, method=method).check().table
+
+    with pytest.warns(ApproximationWarning, match="twice the neighbours"):
+        few = found("approximation='vecchia', neighbours=2").loc["neighbours"]
+    assert few["verdict"] != "good"
+    assert "raise neighbours=, or take approximation='low_rank' or 'dense'" in few["words"]
+    assert found("approximation='vecchia', neighbours=20").loc["neighbours", "verdict"] == "good"
+    for other in ("low_rank", "dense"):
+        table = found(f"approximation='{other}'")
+        assert "neighbours" not in table.index
+        assert "inducing inputs" not in table.index or table.loc["inducing inputs", "verdict"] == "good"
+
+
+@pytest.mark.slow
+def test_a_parameter_at_a_bound():
+    """Fixed, or with a prior, it is at no bound: sigma of a curve without noise."""
+    x = np.random.default_rng(0).uniform(size=40)
+    data, method = pd.DataFrame({"x": x, "y": np.sin(6.0 * x)}), tg.EP(hyper="maximize")
+    with pytest.warns(BoundaryWarning, match="fix it, or set a prior"):
+        found = tg.fit("y ~ gp(x)", data, method=method).check().table.loc["bounds"]
+    assert found["verdict"] != "good"
+    assert "fix it, or give it a prior by priors=" in found["words"]
+    for option in ({"fixed": {"sigma": 0.01}}, {"priors": {"sigma": tg.LogNormal(0.01, 0.1)}}):
+        again = tg.fit("y ~ gp(x)", data, method=method, **option).check().table
+        assert again.loc["bounds", "verdict"] == "good"

@@ -225,7 +225,47 @@ MISTAKES = {
         "It has: Intercept, sd(gp(x)), lengthscale(gp(x)), sigma",
         (lambda: at_maximum("y ~ gp(x)", fixed={"sd(gp(x))": 1.0}),),
     ),
+    "settings among the arguments": Mistake(
+        lambda: fit("y ~ gp(x)", hyper="maximize", n_starts=1),
+        "Write method=tg.EP(hyper='maximize', n_starts=1)",
+        (lambda: fit("y ~ gp(x)", method=tg.EP(hyper="maximize", n_starts=1)),),
+    ),
+    "a number of basis functions": Mistake(
+        lambda: fit("y ~ gp(x)", k=20),
+        "a setting of the method, e.g. method=tg.EP(inducing=20)",
+        (lambda: at_maximum("y ~ gp(x)", method=tg.EP(inducing=20)),),
+    ),
+    "a number of basis functions in the formula": Mistake(
+        lambda: fit("y ~ gp(x, k=20)"),
+        "a setting of the method, such as method=tg.EP(inducing=20)",
+        (lambda: at_maximum("y ~ gp(x)", method=tg.EP(inducing=20)),),
+    ),
+    "evidence that was not integrated": Mistake(
+        lambda: tg.compare([at_maximum("y ~ x", method="vi")], by="log_evidence_integrated"),
+        "Fit with method=tg.VI(hyper='integrate', n_starts=1)",
+        (
+            lambda: tg.compare(
+                [fit("y ~ x", method=tg.VI(hyper="integrate", n_starts=1))], by="log_evidence_integrated"
+            )[["value", "weight"]],
+        ),
+    ),
+    "a lag of Stata's": Mistake(
+        lambda: fit("y ~ L.x"),
+        "made in the data frame, by groupby().shift()",
+        (lambda: fit("y ~ lag", D.assign(lag=D.groupby("g")["x"].shift())),),
+    ),
+    "a group that is an input": Mistake(
+        lambda: at_maximum("y ~ gp(x, by=x)"), "leave out one of the two", (lambda: at_maximum("y ~ gp(x)"),)
+    ),
     # errors about questions
+    "bands of time that end": Mistake(
+        lambda: fit(TIMES, family=tg.PH("piecewise"), method="mle").predict_survival_function(D, [1e3]),
+        "ask for earlier times, or fit with tg.PH(baseline='gp')",
+        (
+            lambda: fit(TIMES, family=tg.PH("piecewise"), method="mle").predict_survival_function(D, [1.0]),
+            lambda: at_maximum(TIMES, family=tg.PH(baseline="gp")).predict_survival_function(D, [1e3]),
+        ),
+    ),
     "values of a number": Mistake(
         lambda: fit(TIMES, family="weibull").standardise("x", times=1.0),
         "standardise({'x': [1, 2]})",

@@ -176,9 +176,9 @@ def test_too_few_rows(family):
     data = simulate(family)
     with pytest.raises(DataError, match="4 columns, but there are only 3 rows: 'Intercept', 'z', "):
         fit("y ~ z + g", data.drop_duplicates("g"), family)
-    with pytest.raises(DataError, match=r"No row is left: missing values in 'y' \(80\)$"):
+    with pytest.raises(DataError, match=r"No row is left: missing values in 'y' \(80\)\.$"):
         fit("y ~ z", data.assign(y=np.nan), family)
-    with pytest.raises(DataError, match=r"No row is left: all 80 have weight 0$"):
+    with pytest.raises(DataError, match=r"No row is left: all 80 have weight 0\.$"):
         fit("y ~ z", data, family, weights=np.zeros(80))
 
 

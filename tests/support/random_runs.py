@@ -17,7 +17,7 @@ from support.random_models import random_model
 from support.random_nondetects import ask_nondetects
 from support.random_questions import QUESTIONS, random_questions
 from support.random_refits import READ  # noqa: F401, whose questions are drawn too
-from tobitgp.errors import SpecError, TobitGPError
+from tobitgp.errors import TobitGPError
 
 SECONDS, NONDETECTS, LONGEST = 60.0, 0.06, 1200
 PACKAGE = str(Path(tobitgp.__file__).parent)
@@ -91,10 +91,9 @@ def faults_of(asked):
 
 
 def well_formed(error):
-    """Whether a message has the form of its kind; those of arguments are sentences, those of data end in rows."""
+    """Whether a message is a sentence that begins and ends as one."""
     said = str(error).partition("\n")[0]
-    ends = said.endswith((".", "?")) or not isinstance(error, SpecError)
-    return bool(BEGINS.match(said)) and not NEVER.search(said) and ends
+    return bool(BEGINS.match(said)) and not NEVER.search(said) and said.endswith((".", "?"))
 
 
 def is_own(heard):

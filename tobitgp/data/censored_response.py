@@ -75,7 +75,7 @@ def refuse_misread_limits(spec: ModelSpec, table: Table) -> None:
             there = re.sub(rf"(?<!\w){re.escape(names[0])}(?!\w)", limit.text, response.text)
             raise DataError(
                 f"{names[0]} equals its limit {limit.text} in {table.rows(at)}, and {response.text} nowhere does: the "
-                f"limits of {response.text} are on its own scale, censor({there})"
+                f"limits of {response.text} are on its own scale, censor({there})."
             )
 
 
@@ -89,7 +89,7 @@ def refuse_unknown_limits(spec: ModelSpec, table: Table, unknown: BoolArray) -> 
         where = f"{spec.response.value.text} is missing in {table.rows(below)}"
         raise DataError(
             f"{where}, which {spec.flag.how}{spec.flag.text}) says are below a detection limit. Such rows carry "
-            "information: put the limit there, or leave them out"
+            "information: put the limit there, or leave them out."
         )
 
 
@@ -236,7 +236,7 @@ def _limits_below(limit: Expression, below: BoolArray, table: Table) -> Array:
     wrong = below & ~np.isfinite(values)
     if wrong.any():
         what = f"Non-detects need a limit, and {limit.text} is not a finite number in {table.rows(wrong)}"
-        raise DataError(f"{what}; correct these rows or leave them out")
+        raise DataError(f"{what}; correct these rows or leave them out.")
     return values
 
 
@@ -249,7 +249,7 @@ def _read_text(spec: ModelSpec, table: Table) -> tuple[Array, IntArray, BoolArra
     if absent.any() and spec.limit is None:
         found = (column.levels or ())[int(column.values[absent][0])]
         remedy = "write | censor(limit), with the column of their limits"
-        raise DataError(f"Column {column.name!r} holds {found!r} in {table.rows(absent)}, without a limit; {remedy}")
+        raise DataError(f"Column {column.name!r} holds {found!r} in {table.rows(absent)}, without a limit; {remedy}.")
     if spec.limit is None:
         return y, side, closed
     limits = _limits_below(spec.limit, absent, table)
@@ -258,7 +258,7 @@ def _read_text(spec: ModelSpec, table: Table) -> tuple[Array, IntArray, BoolArra
     if other.any():
         pairs = "; ".join(f"<{a:g} beside {b:g}" for a, b in zip(y[other][:3], limits[other][:3], strict=True))
         raise DataError(
-            f"The limits in column {column.name!r} are not those of {spec.limit.text} in {table.rows(other)} ({pairs})"
+            f"The limits in column {column.name!r} are not those of {spec.limit.text} in {table.rows(other)} ({pairs})."
         )
     return np.where(absent, limits, y), side, closed
 
@@ -272,11 +272,11 @@ def _coded_ends(spec: ModelSpec, flag: Flag, table: Table) -> tuple[Array, Array
         return lower, upper
     if spec.upper_end is None:
         remedy = f"give their upper end, as in {flag.how}{flag.text}, upper=y2)"
-        raise DataError(f"{flag.text} says interval in {table.rows(between)}; {remedy}")
+        raise DataError(f"{flag.text} says interval in {table.rows(between)}; {remedy}.")
     part = table.take(between)
     missing = np.isnan(evaluate(spec.upper_end, part))
     if missing.any():
-        raise DataError(f"The upper end {spec.upper_end.text} is missing in {part.rows(missing)}, coded as interval")
+        raise DataError(f"The upper end {spec.upper_end.text} is missing in {part.rows(missing)}, coded as interval.")
     upper[between] = read_end(spec.upper_end, "upper", np.inf, part)
     check_ends(lower[between], upper[between], part)
     return lower, upper
@@ -294,14 +294,14 @@ def _refuse_text_limits(spec: ModelSpec, table: Table) -> None:
         alone = f"write {name} ~ ... | censor(limit)" if absent else f"write {name} ~ ..."
         if spec.response.kind != "value" or spec.response.flag is not None:
             start = len(spec.formula) - len(spec.formula.lstrip())
-            raise FormulaError(f"{what}; {alone} without {spec.response.label}", spec.formula, start)
+            raise FormulaError(f"{what}; {alone} without {spec.response.label}.", spec.formula, start)
         if spec.censoring is not None and not absent:
-            raise FormulaError(f"{what}; leave out '| censor(...)'", spec.formula, spec.censoring.start)
+            raise FormulaError(f"{what}; leave out '| censor(...)'.", spec.formula, spec.censoring.start)
         if spec.censoring is not None and (spec.flag is not None or spec.censoring.upper is not None):
             raise FormulaError(f"{what}; {alone}", spec.formula, spec.censoring.start)
         if bare_column(spec.response.value, table) is None:
             remedy = f"{alone}, with family='lognormal' where its logarithm is meant"
-            raise DataError(f"{what}; they are read only where the column stands alone: {remedy}")
+            raise DataError(f"{what}; they are read only where the column stands alone: {remedy}.")
 
 
 def _read_value(spec: ModelSpec, table: Table, seen: BoolArray | bool = True) -> Array:
@@ -309,11 +309,11 @@ def _read_value(spec: ModelSpec, table: Table, seen: BoolArray | bool = True) ->
     text = spec.response.value.text
     column = bare_column(spec.response.value, table)
     if column is not None and column.kind == "boolean":
-        raise DataError(f"The response {column.name!r} holds True and False; a number is needed")
+        raise DataError(f"The response {column.name!r} holds True and False; a number is needed.")
     y = finite(np.where(seen, evaluate(spec.response.value, table), 0.0), table, f"The response {text}")
     time = spec.response.flag is not None and spec.response.flag.codes == "event"
     if time and (y < 0).any():
-        raise DataError(f"{call_by_name('time', spec.response.value, table)} is negative in {table.rows(y < 0)}")
+        raise DataError(f"{call_by_name('time', spec.response.value, table)} is negative in {table.rows(y < 0)}.")
     return y
 
 
@@ -325,7 +325,7 @@ def _read_limit(limit: Expression | None, side: str, absent: float, table: Table
     wrong = values == -absent
     if limit is not None and wrong.any():
         where = f"is {-absent} in {table.rows(wrong)}"
-        raise DataError(f"The {side} limit {limit.text} {where}; no {side} limit is {absent}")
+        raise DataError(f"The {side} limit {limit.text} {where}; no {side} limit is {absent}.")
     return values
 
 
@@ -334,4 +334,4 @@ def _check_order(lower: Array, upper: Array, table: Table) -> None:
         if wrong.any():
             pairs = zip(lower[wrong][:3], upper[wrong][:3], strict=True)
             shown = "; ".join(f"{low:g} and {up:g}" for low, up in pairs)
-            raise DataError(f"The lower limit is {words} the upper limit in {table.rows(wrong)} ({shown})")
+            raise DataError(f"The lower limit is {words} the upper limit in {table.rows(wrong)} ({shown}).")

@@ -66,7 +66,7 @@ def finite(values: Array, table: Table, what: str) -> Array:
     """Return values that are all finite, or refuse them."""
     wrong: BoolArray = ~np.isfinite(values)
     if wrong.any():
-        raise DataError(f"{what} is not a finite number in {table.rows(wrong)}; correct these rows or leave them out")
+        raise DataError(f"{what} is not a finite number in {table.rows(wrong)}; correct these rows or leave them out.")
     return values
 
 
@@ -82,7 +82,7 @@ def call_own(name: str, call: Callable[..., Any], table: Table, *args: Any) -> A
         raise DataError(f"The function {name}() failed: {type(error).__name__}: {error}") from error
     if result.shape != (table.n,) or result.dtype.kind not in "fiub":
         found = f"an array of shape {result.shape} and type {result.dtype}"
-        raise DataError(f"The function {name}() gave {found}; one number for each of the {table.n} rows is needed")
+        raise DataError(f"The function {name}() gave {found}; one number for each of the {table.n} rows is needed.")
     values = result.astype(np.float64)
     finite(np.where(known, values, 0.0), table, f"The result of {name}()")
     return values
@@ -118,7 +118,7 @@ def _name_value(syntax: Syntax, node: ast.Name, table: Table) -> Any:
         return np.float64(CONSTANTS[name])
     column = as_numbers(table.columns[name])
     if column.levels is not None:
-        raise DataError(f"Column {name!r} holds text where a number is needed, in {_examples(column, table)}")
+        raise DataError(f"Column {name!r} holds text where a number is needed, in {_examples(column, table)}.")
     return column.values
 
 
@@ -135,16 +135,16 @@ def _compare(syntax: Syntax, node: ast.Compare, table: Table) -> Any:
         if column.levels is None or holds_numbers(column.levels):
             continue
         if not equality:
-            raise DataError(f"Column {column.name!r} holds text; it can be compared by == and != only")
+            raise DataError(f"Column {column.name!r} holds text; it can be compared by == and != only.")
         if not isinstance(other.value, str):
             what = f"Column {column.name!r} holds text and cannot be compared with {other.value!r}"
-            raise DataError(f"{what}; write {str(other.value)!r} in quotes, or make numbers of the column first")
+            raise DataError(f"{what}; write {str(other.value)!r} in quotes, or make numbers of the column first.")
         hits = np.array([*(compare(level, other.value) for level in column.levels), isinstance(sign, ast.NotEq)])
         return hits[column.values.astype(np.intp)].astype(np.float64)
     for side, other in (sides, sides[::-1]):
         if isinstance(side, ast.Constant) and isinstance(side.value, str):
             what = f"Column {syntax.text(other)!r}" if isinstance(other, ast.Name) else syntax.text(other)
-            raise DataError(f"{what} holds numbers and cannot be compared with the text {side.value!r}")
+            raise DataError(f"{what} holds numbers and cannot be compared with the text {side.value!r}.")
     return np.asarray(compare(_value(syntax, sides[0], table), _value(syntax, sides[1], table)), dtype=np.float64)
 
 
@@ -179,7 +179,7 @@ def check_inputs(names: Iterable[str], table: Table) -> None:
 def check_size(what: str, size: float) -> None:
     """Refuse sizes from which variances of coefficients may leave the range of floating-point numbers; 0 passes."""
     if size > _LARGEST or 0.0 < size < _SMALLEST:
-        raise DataError(f"The size of {what} is {size:.3g}; express it in units in which it is nearer to 1")
+        raise DataError(f"The size of {what} is {size:.3g}; express it in units in which it is nearer to 1.")
 
 
 def check_dates(spec: LinearPart, table: Table, roles: tuple[str, ...] = ()) -> None:
@@ -195,13 +195,13 @@ def check_dates(spec: LinearPart, table: Table, roles: tuple[str, ...] = ()) -> 
         name = spelled(variable.name)
         if dates and variable.role in ("by", "re"):
             remedy = f"make text of it: df[{variable.name!r}] = df[{variable.name!r}].astype(str)"
-            raise DataError(f"Column {variable.name!r} holds dates, which make no groups; {remedy}")
+            raise DataError(f"Column {variable.name!r} holds dates, which make no groups; {remedy}.")
         if dates:
             other = f", or make dates of {variable.beside!r} too" if variable.beside else ""
-            raise DataError(f"Column {variable.name!r} holds dates; write decimal_year({name}) in the formula{other}")
+            raise DataError(f"Column {variable.name!r} holds dates; write decimal_year({name}) in the formula{other}.")
         remedy = f"make dates of it by pd.to_datetime(df[{variable.name!r}]), or write {name} alone"
         what = "numbers" if column.levels is None else "text"
-        raise DataError(f"decimal_year({name}) takes dates, and column {variable.name!r} holds {what}; {remedy}")
+        raise DataError(f"decimal_year({name}) takes dates, and column {variable.name!r} holds {what}; {remedy}.")
 
 
 def require_columns(data: Frame, names: Iterable[str]) -> None:
@@ -212,7 +212,7 @@ def require_columns(data: Frame, names: Iterable[str]) -> None:
     if lacking:
         listed = ", ".join(repr(name) for name in lacking)
         plural = "s" * (len(lacking) > 1)
-        raise DataError(f"The new data lack the column{plural} {listed}{nearest(lacking[0], present)}")
+        raise DataError(f"The new data lack the column{plural} {listed}{nearest(lacking[0], present) or '.'}")
 
 
 def process_inputs(term: GPTerm, table: Table) -> Array:
@@ -222,7 +222,7 @@ def process_inputs(term: GPTerm, table: Table) -> Array:
         column = bare_column(item, table)
         if factor.kernel == "linear" and column is not None and column.levels is not None:
             what = f"Column {column.name!r} holds text, and {term.name} has a slope of it"
-            raise DataError(f"{what}; {_remedy(term, item)}")
+            raise DataError(f"{what}; {_remedy(term, item)}.")
         X[:, j] = finite(evaluate(item, table), table, f"The input {item.text} of {term.name}")
     return X
 
@@ -235,7 +235,7 @@ def check_slopes(spec: ModelSpec, slopes: tuple[BoolArray, ...]) -> None:
         for (factor, item), there in zip(_pairs(term), inputs, strict=True):
             if factor.kernel == "linear" and not there:
                 what = f"The input {item.text} of {term.name} is 0 in every row"
-                raise DataError(f"{what} and has no slope; leave it out")
+                raise DataError(f"{what} and has no slope; leave it out.")
 
 
 def _pairs(term: GPTerm) -> list[tuple[GPFactor, Expression]]:

@@ -47,7 +47,7 @@ def _unseen(what: str, unseen: Iterable[Any], levels: tuple[Any, ...], rows: str
 def _other_type(column: Column, *, text_before: bool) -> DataError:
     """Error for a column of another type than in training."""
     was, now = ("text", "numbers") if text_before else ("numbers", "text")
-    return DataError(f"Column {column.name!r} held {was} in training and holds {now} now")
+    return DataError(f"Column {column.name!r} held {was} in training and holds {now} now.")
 
 
 def _column(term: GPTerm, table: Table) -> Column:
@@ -84,12 +84,12 @@ def _group_levels(term: GPTerm, table: Table) -> tuple[Level, ...] | None:
     slope = f"{term.by.text}:gp({', '.join(item.text for item in term.inputs)})"
     if term.written.partition("(")[0].strip() == "s":
         other = f"a curve at each of its values is {term.read_as}"
-        raise SpecError(f"By a column of numbers {term.written} is a varying slope in mgcv: write {slope}; {other}")
+        raise SpecError(f"By a column of numbers {term.written} is a varying slope in mgcv: write {slope}; {other}.")
     if len(values) > MAX_NUMBERS:
         numbers = f"each number in column {column.name!r}: {len(values)}, at most {MAX_NUMBERS}"
         what = f"{term.name} has a curve for {numbers}"
         remedy = f"make text of them: df[{column.name!r}] = df[{column.name!r}].astype(str)"
-        raise SpecError(f"{what}; a varying slope is written {slope}; where the numbers name groups, {remedy}")
+        raise SpecError(f"{what}; a varying slope is written {slope}; where the numbers name groups, {remedy}.")
     return values
 
 
@@ -100,7 +100,7 @@ def _distinct(column: Column) -> tuple[tuple[Level, ...], IntArray]:
         return tuple(_plain(column.levels[int(code)]) for code in used), position.astype(np.intp)
     if len(used) and np.abs(used).max() >= MAX_WHOLE:
         remedy = f"make text of it: df[{column.name!r}] = df[{column.name!r}].astype(str)"
-        raise DataError(f"Column {column.name!r} holds numbers too large to tell groups apart; {remedy}")
+        raise DataError(f"Column {column.name!r} holds numbers too large to tell groups apart; {remedy}.")
     kind = bool if column.kind == "boolean" else _plain
     return tuple(kind(value) for value in used), position.astype(np.intp)
 
@@ -310,7 +310,7 @@ class DesignState:
         lacking = [name for name in names if name not in known]
         if lacking:
             listed = ", ".join(repr(name) for name in lacking)
-            raise SpecError(f"The {what} of this model are columns of the data; the new data lack {listed}")
+            raise SpecError(f"The {what} of this model are columns of the data; the new data lack {listed}.")
         table = read_table(new_data, names)
         check_dates(self.spec, table, (role,))
         return table if usable is None else table.take(usable)

@@ -208,11 +208,11 @@ def read_weights(weights: Any, data: Frame, n: int, what: str = "weights", *, ga
         return np.ones(n)
     column, table = _read(what, weights, data, n)
     if column.kind in _WRONG:
-        raise DataError(f"The {what} {column.name!r} hold {_WRONG[column.kind]}")
+        raise DataError(f"The {what} {column.name!r} hold {_WRONG[column.kind]}.")
     values = np.asarray(column.values, dtype=np.float64)
     wrong = ~(np.isfinite(values) & (values >= 0)) & ~(gaps & np.isnan(values))
     if wrong.any():
-        raise DataError(f"The {what} {column.name!r} are negative, missing or infinite in {table.rows(wrong)}")
+        raise DataError(f"The {what} {column.name!r} are negative, missing or infinite in {table.rows(wrong)}.")
     tiny = (values > 0 if what == "weights" else True) & (values < LEAST_WEIGHT)
     if tiny.any():
         raise DataError(
@@ -227,7 +227,7 @@ def read_clusters(groups: Any, data: Frame, kept: BoolArray) -> IntArray:
     lacking = column.missing & kept
     if lacking.any():
         remedy = "every row that is used needs one"
-        raise DataError(f"The groups {column.name!r} are missing in {table.rows(lacking)}; {remedy}")
+        raise DataError(f"The groups {column.name!r} are missing in {table.rows(lacking)}; {remedy}.")
     return np.unique(column.values[kept], return_inverse=True)[1].astype(np.intp)
 
 
@@ -237,13 +237,15 @@ def _read(what: str, given: Any, data: Frame, n: int) -> tuple[Column, Table]:
     if isinstance(given, str):
         name = given
         if name not in set(column_names(data)):
-            raise DataError(f"The data have no column {name!r} for the {what}{nearest(name, column_names(data))}")
+            raise DataError(
+                f"The data have no column {name!r} for the {what}{nearest(name, column_names(data)) or '.'}"
+            )
         given = data[name]
     elif isinstance(given, pd.Series) and _labelled(data):
         given = by_label(f"The {what}", what, given, read_table(data, []).index)
     table = read_table({name: given}, [name])
     if table.n != n:
-        raise DataError(f"The {what} have {table.n} values for {n} rows")
+        raise DataError(f"The {what} have {table.n} values for {n} rows.")
     return as_numbers(table.columns[name]), table
 
 
@@ -263,7 +265,7 @@ def aligned(columns: Mapping[str, Any]) -> dict[str, Any]:
     if plain:
         raise DataError(
             f"{first} and {other} are Series whose labels differ in their order, and {plain[0]} has no labels; give "
-            f"all of them as columns of one table, or as arrays by .to_numpy()"
+            f"all of them as columns of one table, or as arrays by .to_numpy()."
         )
     index = series[first].index
     return {
@@ -277,12 +279,12 @@ def by_label(what: str, name: str, given: pd.Series[Any], index: pd.Index) -> pd
     if given.index.equals(index):
         return given
     if len(given) != len(index):
-        raise DataError(f"{what} have {len(given)} values for {len(index)} rows")
+        raise DataError(f"{what} have {len(given)} values for {len(index)} rows.")
     remedy = f"give them the index of the data, or as an array in the order of its rows by {name}.to_numpy()"
     strange = given.index[~given.index.isin(index)]
     if len(strange):
-        raise DataError(f"{what} are a Series with labels that the data have not, such as {strange[0]}; {remedy}")
+        raise DataError(f"{what} are a Series with labels that the data have not, such as {strange[0]}; {remedy}.")
     if not (given.index.is_unique and index.is_unique):
         twice = given.index[given.index.duplicated()].append(index[index.duplicated()])[0]
-        raise DataError(f"{what} are a Series whose labels do not tell the rows apart: {twice} is twice; {remedy}")
+        raise DataError(f"{what} are a Series whose labels do not tell the rows apart: {twice} is twice; {remedy}.")
     return given.reindex(index)

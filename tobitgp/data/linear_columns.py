@@ -118,7 +118,7 @@ def learn_linear(spec: LinearPart, table: Table) -> LinearState:
         _warn_single_levels(spec, table)
     twice = next((name for name in state.columns if state.columns.count(name) > 1), None)
     if twice is not None:
-        raise DataError(f"Two columns of the {spec.part} are called {twice!r}; rename the column in the data")
+        raise DataError(f"Two columns of the {spec.part} are called {twice!r}; rename the column in the data.")
     return state
 
 
@@ -191,11 +191,11 @@ def check_independence(found: Independence, columns: tuple[str, ...], part: str 
     n, p = found.n, len(columns)
     for name, size in zip(columns, found.largest, strict=True):
         if size == 0.0:
-            raise DataError(f"Column {name!r} of the {part} is 0 in every row; leave it out")
+            raise DataError(f"Column {name!r} of the {part} is 0 in every row; leave it out.")
         check_size(f"column {name!r} of the {part}", float(size))
     if p > n:
         have = "is only 1 row" if n == 1 else f"are only {n} rows"
-        raise DataError(f"The {part} has {p} columns, but there {have}: {quoted(columns)}")
+        raise DataError(f"The {part} has {p} columns, but there {have}: {quoted(columns)}.")
     dependent = found.dependent()
     if dependent is None:
         return
@@ -203,10 +203,10 @@ def check_independence(found: Independence, columns: tuple[str, ...], part: str 
     others = tuple(columns[i] for i in np.flatnonzero(weights > 1e-6 * weights.max()))
     if others == ("Intercept",):
         remedy = "leave it out, or take the intercept out by 0 +"
-        raise DataError(f"Column {columns[j]!r} of the {part} is constant, and so the same as the intercept; {remedy}")
+        raise DataError(f"Column {columns[j]!r} of the {part} is constant, and so the same as the intercept; {remedy}.")
     splines = columns[j].startswith(("cr(", "cs(", "cc("))
     remedy = "write constraints='center' in the spline" if splines else "leave one of them out"
-    raise DataError(f"Column {columns[j]!r} of the {part} is determined by {quoted(others)}; {remedy}")
+    raise DataError(f"Column {columns[j]!r} of the {part} is determined by {quoted(others)}; {remedy}.")
 
 
 def quoted(names: tuple[str, ...]) -> str:
@@ -222,7 +222,7 @@ def _check_finite(H: Any, columns: tuple[str, ...], table: Table, part: str) -> 
     H = H if isinstance(H, np.ndarray) else H.toarray()
     j = int(np.flatnonzero(~np.isfinite(H).all(axis=0))[0])
     wrong = ~np.isfinite(H[:, j])
-    raise DataError(f"{columns[j]} of the {part} is not a finite number in {table.rows(wrong)}")
+    raise DataError(f"{columns[j]} of the {part} is not a finite number in {table.rows(wrong)}.")
 
 
 def alias_text(spec: LinearPart) -> tuple[str, dict[str, str], Callable[[str], str]]:
@@ -260,7 +260,7 @@ def _materialise(
                 raise own from own.__cause__
             remedy = " (write extrapolation='extend' in the spline)" if "extrapolation" in str(error) else ""
             cause = re.sub(r"Value `(.*)` for `\w+\.base` is.*", r"there is no level \1", _restore(str(error), aliases))
-            raise DataError(f"The {spec.part} {spec.linear!r} cannot be computed: {cause}{remedy}") from error
+            raise DataError(f"The {spec.part} {spec.linear!r} cannot be computed: {cause}{remedy}.") from error
     made = np.ascontiguousarray(np.asarray(matrix), dtype=np.float64) if output == "numpy" else matrix.tocsc()
     return made, matrix.model_spec
 
@@ -328,7 +328,7 @@ def row_wise(part: LinearPart) -> list[Expression]:
         remedy = _remedy(syntax, node, name)
         if remedy:
             what = f"{syntax.text(node)} learns from all rows at once, and these data are partitioned"
-            raise SpecError(f"{what}; write {remedy}")
+            raise SpecError(f"{what}; write {remedy}.")
         if name in SPLINES:
             ranges.append(Expression(syntax.text(node.args[0]), 0, part.functions))
     return ranges

@@ -130,15 +130,15 @@ class Complete:
         listed = ", ".join(f"{name} ({number})" for name, number in self.missing.items() if number)
         why = f"missing values in {listed or 'no column'}"
         if count and missing == "raise":
-            raise DataError(f"{why}; first in {self.incomplete}")
+            raise DataError(f"{why}; first in {self.incomplete}.")
         if not counted:
-            raise DataError(f"No row is left: all {self.n} have weight 0")
+            raise DataError(f"No row is left: all {self.n} have weight 0.")
         if count == counted:
             weightless = f", and {self.weightless} rows of weight 0" if self.weightless else ""
-            raise DataError(f"No row is left: {why}{weightless}")
+            raise DataError(f"No row is left: {why}{weightless}.")
         if count:
             dropped = f"{count} of {self.n} rows {'is' if count == 1 else 'are'} dropped"
-            warnings.warn(f"{dropped}: {why}", UserWarning, stacklevel=user_level())
+            warnings.warn(f"{dropped}: {why}.", UserWarning, stacklevel=user_level())
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,14 +162,14 @@ class Counted:
         says = f"{count} row{' says' if count == 1 else 's say'} nothing of a positive response ({self.open})"
         why = "the lower end is not above 0, and the upper one is open"
         if count and missing == "raise":
-            raise DataError(f"{says}: {why}")
+            raise DataError(f"{says}: {why}.")
         if count and not n:
-            raise DataError(f"No row is left: {says}; {why}")
+            raise DataError(f"No row is left: {says}; {why}.")
         if not self.used:
-            raise DataError(f"No row is left: all {n} are censored, and censored='drop' leaves them out")
+            raise DataError(f"No row is left: all {n} are censored, and censored='drop' leaves them out.")
         if count:
             dropped = "it is dropped" if count == 1 else "they are dropped"
-            warnings.warn(f"{says}, and {dropped}: {why}", UserWarning, stacklevel=user_level())
+            warnings.warn(f"{says}, and {dropped}: {why}.", UserWarning, stacklevel=user_level())
 
 
 class SeenRows(NamedTuple):

@@ -204,7 +204,9 @@ def prepare_partitions(
         if name is not None and not isinstance(name, str):
             raise SpecError(f"{what}= of partitioned data is the name of one of their columns.")
         if name is not None and name not in source.columns:
-            raise DataError(f"The data have no column {name!r} for the {what}{nearest(name, list(source.columns))}")
+            raise DataError(
+                f"The data have no column {name!r} for the {what}{nearest(name, list(source.columns)) or '.'}"
+            )
     for part in filter(None, (spec, scale, *spec.formulas)):
         row_wise(part)
     inputs = input_names(spec, scale)
@@ -261,14 +263,14 @@ def _check_options(missing: str, censored: str) -> None:
     options = (("missing", missing, ("drop", "raise")), ("censored", censored, ("model", "drop", "ignore")))
     for name, value, allowed in options:
         if not isinstance(value, str) or value not in allowed:
-            raise SpecError(f"{name}= is one of {', '.join(repr(item) for item in allowed)}, not {value!r}")
+            raise SpecError(f"{name}= is one of {', '.join(repr(item) for item in allowed)}, not {value!r}.")
 
 
 def _learn_schema(asked: Request, tables: Partitions) -> tuple[ModelSpec, Schema]:
     """What the columns of all partitions hold, and the formula as it reads once that is known."""
     described = tables.collect(describe, asked.inputs)
     if not sum(n for n, _ in described):
-        raise DataError("The data have no rows")
+        raise DataError("The data have no rows.")
     schema = merge_schemas([item for _, item in described], asked.text_names)
     table = head(schema)
     for part in (asked.spec, asked.scale, *asked.spec.formulas):

@@ -103,7 +103,7 @@ def warn_split_subjects(spec: ModelSpec, training: TrainingData, data: Frame, co
                 f"Column {name!r} tells subjects whose rows follow one another in time, with covariates that change. A "
                 "row is taken for a late entry of a subject who always had its covariates, as is right for "
                 f"family='weibull' and 'exponential', whose hazards are proportional; give id={name!r} for times that "
-                "run by the covariates of each row, or with family='ph'",
+                "run by the covariates of each row, or with family='ph'.",
                 UserWarning,
                 stacklevel=user_level(),
             )

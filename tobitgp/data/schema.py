@@ -56,7 +56,7 @@ def _merge(name: str, types: Sequence[ColumnType], may_mix: bool) -> ColumnType:
     elif len(kinds) > 1:
         a, b = (next(item for item in known if item.kind == kind) for kind in kinds[:2])
         held = f"{_WORDS[a.kind]} in {a.place} and {_WORDS[b.kind]} in {b.place}"
-        raise DataError(f"Column {name!r} holds {held}; make it the same everywhere")
+        raise DataError(f"Column {name!r} holds {held}; make it the same everywhere.")
     if all(item.levels == known[0].levels for item in known):
         return known[0]
     levels = {level for item in known for level in item.levels}
@@ -65,7 +65,7 @@ def _merge(name: str, types: Sequence[ColumnType], may_mix: bool) -> ColumnType:
     except TypeError:
         several = ", ".join(sorted({type(level).__name__ for level in levels}))
         remedy = "make text of it by .astype(str)"
-        raise DataError(f"Column {name!r} has categories of several types ({several}); {remedy}") from None
+        raise DataError(f"Column {name!r} has categories of several types ({several}); {remedy}.") from None
 
 
 def head(schema: Schema) -> Table:

@@ -103,7 +103,7 @@ def dask_source(data: Any, client: Any) -> PartitionedSource:
     columns = list(data.columns)
     twice = next((name for name in columns if columns.count(name) > 1), None)
     if twice is not None:
-        raise DataError(f"The data have several columns named {twice!r}; rename all but one")
+        raise DataError(f"The data have several columns named {twice!r}; rename all but one.")
     return PartitionedSource(tuple(columns), choose, client is None)
 
 
@@ -163,7 +163,7 @@ def parquet_source(path: Any, client: Any) -> PartitionedSource:
             odd = [name for name in names if name not in others]
             if odd:
                 what = f"{having!r} has {odd[0]!r}, which {lacking!r} lacks"
-                raise DataError(f"The files have different columns: {what}")
+                raise DataError(f"The files have different columns: {what}.")
 
     def choose(names: Sequence[str]) -> Partitions:
         parts = [part for _, groups in opened for part in groups]
@@ -177,11 +177,11 @@ def find_files(path: Any) -> list[str]:
     """Parquet files that a path, a pattern or a folder names, sorted."""
     text = os.path.expanduser(os.fspath(path))
     if "://" in text:
-        raise DataError(f"{text!r} is no path in the file system; give dask.dataframe.read_parquet({text!r}) as data")
+        raise DataError(f"{text!r} is no path in the file system; give dask.dataframe.read_parquet({text!r}) as data.")
     if os.path.isdir(text):
         found = sorted(str(file) for file in Path(text).rglob("*") if _is_data(file.relative_to(text)))
         if not found:
-            raise DataError(f"The folder {text!r} holds no Parquet file (none ends in {' or '.join(SUFFIXES)})")
+            raise DataError(f"The folder {text!r} holds no Parquet file (none ends in {' or '.join(SUFFIXES)}).")
         return found
     if os.path.isfile(text):
         found = [text]
@@ -189,7 +189,7 @@ def find_files(path: Any) -> list[str]:
         found = sorted(file for file in glob.glob(text, recursive=True) if os.path.isfile(file))
     if not found:
         what = "No file matches" if glob.has_magic(text) else "There is no file or folder"
-        raise DataError(f"{what} {text!r}")
+        raise DataError(f"{what} {text!r}.")
     return found
 
 
@@ -251,5 +251,5 @@ def open_source(data: Any, engine: Any = None) -> PartitionedSource | None:
         allowed = (
             "a DataFrame (pandas, polars, pyarrow, DuckDB, dask ...), a dict of columns, or the path of Parquet files"
         )
-        raise DataError(f"Data are {allowed}, not {kind_of(data)}")
+        raise DataError(f"Data are {allowed}, not {kind_of(data)}.")
     return None if client is None else frame_source(data, client)

@@ -63,10 +63,12 @@ def read_end(end: Expression, side: str, absent: float, table: Table) -> Array:
     values = evaluate(end, table)
     wrong = _broken(end, values, table)
     if wrong.any():
-        raise DataError(f"The {side} end {end.text} is not a number in {table.rows(wrong)}")
+        raise DataError(f"The {side} end {end.text} is not a number in {table.rows(wrong)}.")
     wrong = values == -absent
     if wrong.any():
-        raise DataError(f"The {side} end {end.text} is {-absent} in {table.rows(wrong)}; an open end there is {absent}")
+        raise DataError(
+            f"The {side} end {end.text} is {-absent} in {table.rows(wrong)}; an open end there is {absent}."
+        )
     return np.where(np.isnan(values), absent, values)
 
 
@@ -75,7 +77,7 @@ def check_ends(lower: Array, upper: Array, table: Table) -> None:
     wrong = lower > upper
     if wrong.any():
         shown = "; ".join(map(_apart, lower[wrong][:3], upper[wrong][:3]))
-        raise DataError(f"The lower end is above the upper end in {table.rows(wrong)} ({shown})")
+        raise DataError(f"The lower end is above the upper end in {table.rows(wrong)} ({shown}).")
 
 
 def _apart(low: float, high: float) -> str:
@@ -136,7 +138,7 @@ def read_flag(flag: Flag, spec: ModelSpec, table: Table) -> IntArray:
         if missing.any():
             what = f"The event column {name!r}" if flag.codes == "event" else f"The column {name!r} of {flag.how}...)"
             codes = "0 or 1" if len(CODES[flag.codes]) == 2 else "one of its codes"
-            raise DataError(f"{what} is missing in {table.rows(missing)}; it must be {codes} everywhere")
+            raise DataError(f"{what} is missing in {table.rows(missing)}; it must be {codes} everywhere.")
     tree = read_expression(flag.text).tree
     if isinstance(tree, ast.Constant) and isinstance(tree.value, str):
         return np.full(table.n, STATUS_WORDS[tree.value], dtype=np.intp)
@@ -157,7 +159,7 @@ def _from_words(flag: Flag, column: Column, table: Table) -> IntArray:
     if wrong.any():
         shown = ", ".join(repr(column.levels[i]) for i in dict.fromkeys(codes[wrong].tolist()))
         known = ", ".join(repr(word) for word in STATUS_WORDS)
-        raise DataError(f"The status {column.name!r} holds {shown} in {table.rows(wrong)}; it must be one of {known}")
+        raise DataError(f"The status {column.name!r} holds {shown} in {table.rows(wrong)}; it must be one of {known}.")
     return np.array([kind or 0 for kind in kinds], dtype=np.intp)[codes]
 
 
@@ -167,8 +169,8 @@ def _refuse_text(flag: Flag, column: Column) -> NoReturn:
     what = f"The event column {column.name!r}" if flag.codes == "event" else f"The column {column.name!r}"
     if flag.codes == "survival":
         remedy = "0 is right-censored, 1 an event, 2 left-censored, 3 an interval"
-        raise DataError(f"{what} must hold the codes 0, 1, 2 and 3, not {listed}; {remedy}")
-    raise DataError(f"{what} must hold 0 and 1 or False and True, not {listed}; {_say_which(flag, column.levels)}")
+        raise DataError(f"{what} must hold the codes 0, 1, 2 and 3, not {listed}; {remedy}.")
+    raise DataError(f"{what} must hold 0 and 1 or False and True, not {listed}; {_say_which(flag, column.levels)}.")
 
 
 _MARKS = {
@@ -218,12 +220,12 @@ def _from_numbers(flag: Flag, values: Array, table: Table) -> IntArray:
         if len(known) > 2:
             words = {-1: "left", 0: "exact", 1: "right", 2: "interval"}
             meaning = ", ".join(f"{code:g} ({words[kind]})" for code, kind in sorted(known.items()))
-            raise DataError(f"The codes {flag.text} must be {meaning}, but hold {listed} (see {place})")
+            raise DataError(f"The codes {flag.text} must be {meaning}, but hold {listed} (see {place}).")
         what = call_by_name("event", flag.expression, table) if flag.codes == "event" else flag.text
         numbers = plain_levels(np.unique(values))
         if flag.codes != "nondetect" and numbers == (1, 2):
             numbers = (2,)  # as Surv of R reads them
-        raise DataError(f"{what} must be 0 or 1, but holds {listed} (see {place}); {_say_which(flag, numbers)}")
+        raise DataError(f"{what} must be 0 or 1, but holds {listed} (see {place}); {_say_which(flag, numbers)}.")
     kinds = np.zeros(table.n, dtype=np.intp)
     for code, kind in known.items():
         kinds[values == code] = kind
@@ -245,5 +247,5 @@ def read_bound(bound: Expression | None, absent: float, table: Table, what: str,
     wrong = np.isnan(values)
     if wrong.any():
         missing = f"The {what} {bound.text} is missing in {table.rows(wrong)}"
-        raise DataError(f"{missing}; write {absent} where there is {without}")
+        raise DataError(f"{missing}; write {absent} where there is {without}.")
     return values

@@ -193,7 +193,7 @@ def process_findings(results: Any, rng: Any) -> Iterator[Finding]:
     if gp.terms and (np.isnan(gain) or fitted.nats_left > 0.0):
         coarse = fitted.nats_left > COARSE
         words = f"approximation gap {fitted.nats_left:.2g} nats"
-        words = f"{coarse_words(fitted)}; {coarse_remedy(fitted.parameters, results.nobs)}" if coarse else words
+        words = f"{coarse_words(fitted)}; {coarse_remedy(fitted, results.nobs)}" if coarse else words
         yield plain("inducing inputs", words, value=float(fitted.nats_left), good=not coarse, otherwise=BAD)
     names, free = fitted.parameters.names, fitted.parameters.free
     if free.any():

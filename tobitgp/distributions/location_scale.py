@@ -83,8 +83,11 @@ class LocationScale(RowDistributions):
             return np.asarray(apart / self.scale)
 
     def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
-        tail = self.noise.upper_tail(np.clip((x - self.location) / self.scale, -FAR, FAR))
+        tail = self.noise.upper_tail(self._clipped((x - self.location) / self.scale))
         return -tail.log_p, -tail.d1 / self.scale
+
+    def reached(self, goal: Array) -> Array:
+        return self.exceeded(-np.asarray(goal))
 
     def exceeded(self, log_p: Array) -> Array:
         return self.location + self.scale * self.noise.inverse_log_sf(np.asarray(log_p))
@@ -100,7 +103,10 @@ class LocationScale(RowDistributions):
             return np.clip(self.response(self.location + self.scale * z), lower, upper)
 
     def _finite(self, y: Array) -> Array:
-        return np.clip(self.standardise(y), -FAR, FAR)
+        return self._clipped(self.standardise(y))
+
+    def _clipped(self, z: Array) -> Array:
+        return np.clip(z, -self.noise.farthest, self.noise.farthest)
 
     # -- means --------------------------------------------------------------------------------------------------------
 
@@ -221,7 +227,9 @@ class LocationScale(RowDistributions):
         location, scale, lower, upper = np.broadcast_arrays(self.location, self.scale, lower, upper)
         lower = np.maximum(lower, 0.0) if self.log else lower
         y = replace(self, location=location, scale=scale)
-        return _Gaps(y, lower, upper, (y._finite(lower), y._finite(upper)))
+        return _Gaps(
+            y, lower, upper, (np.clip(y.standardise(lower), -FAR, FAR), np.clip(y.standardise(upper), -FAR, FAR))
+        )
 
     def mean_between(self, lower: Array, upper: Array) -> Array:
         """`conditional_mean` by closed forms where there are some."""

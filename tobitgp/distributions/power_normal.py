@@ -133,8 +133,8 @@ class PowerNormal(RowDistributions):
         return np.clip(self._ends(x), -FAR, FAR)
 
     def logsf(self, y: Array) -> Array:
-        """Log probability of more than y, all of it from 0 on: what is 0 was there from the start."""
-        return np.where(np.asarray(y) <= 0.0, 0.0, log_ndtr(-self.standardise(self.modelled(y))))
+        """Log probability of more than y; that of more than 0 leaves out what is 0, (BC4)."""
+        return np.where(np.asarray(y) < 0.0, 0.0, log_ndtr(-self.standardise(self.modelled(y))))
 
     def logcdf(self, y: Array) -> Array:
         return np.where(np.asarray(y) < 0.0, -np.inf, log_ndtr(self.standardise(self.modelled(y))))
@@ -154,10 +154,9 @@ class PowerNormal(RowDistributions):
 
     def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
         z = self.standardise(x)
-        risen = np.where(np.isneginf(x), 0.0, -log_ndtr(-z))
         with np.errstate(over="ignore", invalid="ignore"):
             slope = np.where(np.isfinite(x), np.asarray(self.power) * (x - self.log_unit), -np.inf)
-            return risen, np.exp(_NORMAL.logpdf(z) - np.log(self.sigma) + slope - log_ndtr(-z))
+            return -log_ndtr(-z), np.exp(_NORMAL.logpdf(z) - np.log(self.sigma) + slope - log_ndtr(-z))
 
     def reached(self, goal: Array) -> Array:
         return self._logs(self.mu - self.sigma * ndtri_exp(np.minimum(-goal, 0.0)))
@@ -217,7 +216,7 @@ class PowerNormal(RowDistributions):
 
 @dataclass(frozen=True, slots=True)
 class PowerMixture(Averaged):
-    """An average over what location, scale and power may be, whose survival is 1 up to 0: (BC5)."""
+    """An average over what location, scale and power may be, each with its share of zeros: (BC5)."""
 
     def logsf(self, y: Array) -> Array:
         return np.minimum(self._mixed(self.each.logsf(np.asarray(y)[..., None])), 0.0)

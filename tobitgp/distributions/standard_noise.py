@@ -48,6 +48,7 @@ class Distribution:
     proportional_odds: ClassVar[bool] = False  # the log odds of more than z are -z
     symmetric: ClassVar[bool] = False
     log_concave: ClassVar[bool] = False  # then the log mass of every interval is concave in its ends
+    farthest: ClassVar[float] = FAR  # values further out count as this one: logarithms of tails stay finite
     bends: ClassVar[tuple[float, ...]] = (0.0,)  # where log densities and tails bend
     shape_name: ClassVar[str | None] = None  # of its one shape parameter
     shape_positive: ClassVar[bool] = True  # then its logarithm is what moves in a search

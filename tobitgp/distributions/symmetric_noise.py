@@ -211,6 +211,7 @@ class StudentNoise(Distribution):
     shape_name: ClassVar[str | None] = "df"
     shape_range: ClassVar[tuple[float, float]] = (0.05, 1000.0)
     shape_starts: ClassVar[tuple[float, ...]] = (30.0,)
+    farthest: ClassVar[float] = 1e300  # tails fall by powers, so that probabilities out there are no small numbers
     shape_limits: ClassVar[tuple[str, str]] = ("", "the normal distribution fits as well and is simpler")
     symmetric: ClassVar[bool] = True
     mode: ClassVar[float] = 0.0

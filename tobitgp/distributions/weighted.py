@@ -77,7 +77,7 @@ class WeightedSum(RowDistributions):
         rate = (np.where(known, alive, 0.0) * np.where(known, each, 0.0)).sum(axis=0) / alive.sum(axis=0)
 
         def below() -> Array:
-            ends = (np.clip((x - part.location) / part.scale, -FAR, FAR) for part in self.parts)
+            ends = (part._clipped((x - part.location) / part.scale) for part in self.parts)
             return self._mixed(np.stack([part.noise.log_cdf(z) for part, z in zip(self.parts, ends, strict=True)]))
 
         return -complementary(lambda: self._mixed(-risen), below)[0], rate

@@ -71,7 +71,9 @@ def read_daily(daily: Frame, discharge: str, time: str, needed: tuple[str, ...])
     present = list(map(str, column_names(daily)))
     for argument, name in (("discharge", discharge), ("time", time)):
         if name not in present:
-            raise DataError(f"{argument}={name!r}: the daily data have no such column{nearest(str(name), present)}")
+            raise DataError(
+                f"{argument}={name!r}: the daily data have no such column{nearest(str(name), present) or '.'}"
+            )
     if discharge not in needed:
         uses = ", ".join(map(repr, needed)) or "no column"
         raise SpecError(

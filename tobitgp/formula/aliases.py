@@ -62,7 +62,7 @@ def _check_basis(syntax: Syntax, node: ast.Call, options: dict[str, ast.expr]) -
     remedy = f"write gp({inputs}{by}) for a smooth curve, or bs(x, df=5) for a spline"
     if isinstance(basis, str) and basis in _BASES and len(node.args) == 1:
         remedy = f"write {_BASES[basis].format(inputs)}"
-    syntax.fail(options.get("bs", node), f'Of the smooths of mgcv s(x, bs="gp") is read; {remedy}')
+    syntax.fail(options.get("bs", node), f'Of the smooths of mgcv s(x, bs="gp") is read; {remedy}.')
 
 
 def _read_correlation(syntax: Syntax, node: ast.expr | None) -> str:
@@ -72,7 +72,7 @@ def _read_correlation(syntax: Syntax, node: ast.expr | None) -> str:
     number = literal(node)
     if type(number) is not int or abs(number) not in _CORRELATIONS:
         known = ", ".join(f"{m} {kernel}" for m, kernel in _CORRELATIONS.items())
-        syntax.fail(node, f"m= is one number here: {known}; the range is estimated")
+        syntax.fail(node, f"m= is one number here: {known}; the range is estimated.")
     return _CORRELATIONS[abs(number)]
 
 
@@ -81,8 +81,8 @@ def _read_covariance(syntax: Syntax, options: dict[str, ast.expr]) -> str:
     cov = literal(options["cov"]) if "cov" in options else "ExpQuad"
     if not isinstance(cov, str) or cov not in _COVARIANCES:
         known = ", ".join(f'"{name}"' for name in _COVARIANCES)
-        syntax.fail(options["cov"], f"cov= is one of {known}; gp(x, kernel=) has more")
+        syntax.fail(options["cov"], f"cov= is one of {known}; gp(x, kernel=) has more.")
     if not read_flag(syntax, options, "share_cov"):
         remedy = "by= shares them; for curves with their own write I(g == 'a'):gp(x) for each level"
-        syntax.fail(options["share_cov"], f"Hyper-parameters of each level are not supported; {remedy}")
+        syntax.fail(options["share_cov"], f"Hyper-parameters of each level are not supported; {remedy}.")
     return _COVARIANCES[cov]

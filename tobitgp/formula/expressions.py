@@ -44,16 +44,16 @@ def _check(syntax: Syntax, node: ast.expr, role: Role, linear: bool = False) -> 
         case ast.Constant(value=bool() | int() | float()):
             return
         case ast.Constant():
-            syntax.fail(node, f"{syntax.text(node)} cannot stand here; {_ALLOWED}")
+            syntax.fail(node, f"{syntax.text(node)} cannot stand here; {_ALLOWED}.")
         case ast.Name():
             syntax.meet(node, role)
         case ast.UnaryOp(op=ast.USub() | ast.UAdd()):
             _check(syntax, node.operand, role, linear)
         case ast.BinOp(op=ast.MatMult()):
-            syntax.fail(node, "':' makes an interaction of terms; inside an expression products are written a * b")
+            syntax.fail(node, "':' makes an interaction of terms; inside an expression products are written a * b.")
         case ast.BinOp(op=ast.BitOr()):
             either = f"; where either of two holds write {_either(syntax, node)}" if _holds_comparisons(node) else ""
-            syntax.fail(node, f"'|' sets off the censoring at the end of the formula and cannot stand here{either}")
+            syntax.fail(node, f"'|' sets off the censoring at the end of the formula and cannot stand here{either}.")
         case ast.BinOp(op=ast.Sub(), left=ast.Name() as left, right=ast.Name() as right):
             syntax.meet(left, role, beside=right.id)
             syntax.meet(right, role, beside=left.id)
@@ -65,18 +65,18 @@ def _check(syntax: Syntax, node: ast.expr, role: Role, linear: bool = False) -> 
         case ast.Compare():
             if len(node.ops) > 1 and any(isinstance(side, ast.BinOp) for side in node.comparators[:-1]):
                 remedy = "write each in brackets, and where either holds maximum(q == 'U', q == 'UJ')"
-                syntax.fail(node, f"'|' cannot stand between comparisons; {remedy}")
+                syntax.fail(node, f"'|' cannot stand between comparisons; {remedy}.")
             if len(node.ops) > 1:
-                syntax.fail(node, "Comparisons cannot be chained; write (a < x) * (x < b)")
+                syntax.fail(node, "Comparisons cannot be chained; write (a < x) * (x < b).")
             if not isinstance(node.ops[0], _COMPARISONS):
-                syntax.fail(node, f"This comparison is not part of the language; {_ALLOWED}")
+                syntax.fail(node, f"This comparison is not part of the language; {_ALLOWED}.")
             for operand in (node.left, node.comparators[0]):
                 if not isinstance(literal(operand), str):
                     _check(syntax, operand, role, linear)
         case ast.Call():
             check_call(syntax, node, role, linear=linear)
         case _:
-            syntax.fail(node, f"This is not part of the language; {_ALLOWED}")
+            syntax.fail(node, f"This is not part of the language; {_ALLOWED}.")
 
 
 def _holds_comparisons(node: ast.expr) -> bool:
@@ -98,10 +98,10 @@ def _check_power(syntax: Syntax, node: ast.BinOp) -> None:
     exponent = constant_value(node.right)
     if exponent is None or abs(exponent) > MAX_EXPONENT:
         message = f"An exponent is a number between -{MAX_EXPONENT} and {MAX_EXPONENT}, or holds a column"
-        syntax.fail(node.right, message)
+        syntax.fail(node.right, f"{message}.")
     powers = (n for n in ast.walk(node.left) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Pow))
     if not _has_columns(syntax, node.left) and any(powers):
-        syntax.fail(node, "Powers of powers of numbers are not computed; write the number")
+        syntax.fail(node, "Powers of powers of numbers are not computed; write the number.")
 
 
 def _has_columns(syntax: Syntax, node: ast.expr) -> bool:
@@ -130,12 +130,12 @@ def check_call(syntax: Syntax, node: ast.Call, role: Role, *, linear: bool) -> N
     """Check a call of a registered function, or of a user's own, with its arguments."""
     name = called(node)
     if not name:
-        syntax.fail(node, "Only a function's plain name can be called")
+        syntax.fail(node, "Only a function's plain name can be called.")
     if name in syntax.own:
         if node.keywords:
-            syntax.fail(node.keywords[0], f"{name}() takes no named arguments here; its arguments are columns")
+            syntax.fail(node.keywords[0], f"{name}() takes no named arguments here; its arguments are columns.")
         if not node.args:
-            syntax.fail(node, f"{name}() needs a column, as in {name}(x)")
+            syntax.fail(node, f"{name}() needs a column, as in {name}(x).")
         for arg in node.args:
             _check(syntax, arg, role)
         return
@@ -143,14 +143,14 @@ def check_call(syntax: Syntax, node: ast.Call, role: Role, *, linear: bool) -> N
     if row is None:
         _refuse_call(syntax, node, name)
     if row.kind == "contrast":
-        syntax.fail(node, f"{name} stands only inside C(), as in C(g, {name})")
+        syntax.fail(node, f"{name} stands only inside C(), as in C(g, {name}).")
     if row.kind == "array":
         _check_array_call(syntax, node, name, row, role, linear)
     elif linear:
         _check_linear_call(syntax, node, name, row, role)
     else:
         remedy = "gp() standardises its inputs itself" if row.kind == "basis" else "it makes columns of the linear part"
-        syntax.fail(node, f"{name}(...) stands only in the linear part; {remedy}")
+        syntax.fail(node, f"{name}(...) stands only in the linear part; {remedy}.")
 
 
 def _refuse_call(syntax: Syntax, node: ast.Call, name: str) -> NoReturn:
@@ -158,34 +158,36 @@ def _refuse_call(syntax: Syntax, node: ast.Call, name: str) -> NoReturn:
     if name in NOT_YET:
         syntax.fail(node, NOT_YET[name])
     if name in SPECIAL_TERMS:
-        syntax.fail(node, f"{name}(...) is a term by itself: it cannot stand in a call or be combined with other terms")
+        syntax.fail(
+            node, f"{name}(...) is a term by itself: it cannot stand in a call or be combined with other terms."
+        )
     if name in PLACES:
-        syntax.fail(node, f"{name}(...) stands {PLACES[name]}")
+        syntax.fail(node, f"{name}(...) stands {PLACES[name]}.")
     known = nearest(name, (*syntax.own, *FUNCTIONS, *SPECIAL_TERMS, *PLACES))
     allowed = known or f"; the functions are {', '.join((*syntax.own, *FUNCTIONS))}."
     remedy = f"One of your own is given beside the formula: functions={{'{name}': {name}}}"
-    syntax.fail(node, f"There is no function {name!r}{allowed} {remedy}")
+    syntax.fail(node, f"There is no function {name!r}{allowed} {remedy}.")
 
 
 def _check_array_call(syntax: Syntax, node: ast.Call, name: str, row: Function, role: Role, linear: bool) -> None:
     if node.keywords:
-        syntax.fail(node.keywords[0], f"{name}() takes no named arguments")
+        syntax.fail(node.keywords[0], f"{name}() takes no named arguments.")
     if len(node.args) != row.n_args:
         count = f"{row.n_args} argument{'s' if row.n_args > 1 else ''}"
-        syntax.fail(node, f"{name}() takes {count}, not {len(node.args)}")
+        syntax.fail(node, f"{name}() takes {count}, not {len(node.args)}.")
     for arg in node.args:
         if name != "decimal_year":
             _check(syntax, arg, role, linear)
         elif isinstance(arg, ast.Name):
             syntax.meet(arg, role, date=True)
         else:
-            syntax.fail(arg, "decimal_year() takes a column of dates, as in decimal_year(date)")
+            syntax.fail(arg, "decimal_year() takes a column of dates, as in decimal_year(date).")
 
 
 def _check_linear_call(syntax: Syntax, node: ast.Call, name: str, row: Function, role: Role) -> None:
     """Check ``bs(x, ...)`` and ``C(g, ...)``: first an expression, then literals."""
     if not node.args:
-        syntax.fail(node, f"{name}() needs a column first, as in {name}(x)")
+        syntax.fail(node, f"{name}() needs a column first, as in {name}(x).")
     column, *others = node.args
     if name == "C":
         syntax.codings.append(syntax.expression(column))
@@ -204,14 +206,14 @@ def _check_option(syntax: Syntax, function: str, option: str, node: ast.expr) ->
     message = f"{words} takes plain values: numbers, text in quotes, True, False, None"
     for value, number in literals(syntax, node, message):
         if option in _BOUNDED and isinstance(number, int | float) and number > MAX_OPTION:
-            syntax.fail(value, f"{words} is at most {MAX_OPTION}")
+            syntax.fail(value, f"{words} is at most {MAX_OPTION}.")
 
 
 def _check_contrast(syntax: Syntax, node: ast.expr) -> None:
     contrasts = {name: row.options for name, row in FUNCTIONS.items() if row.kind == "contrast"}
     name = node.id if isinstance(node, ast.Name) else called(node)
     if name not in contrasts:
-        syntax.fail(node, f"The second argument of C() is a contrast: {', '.join(contrasts)}")
+        syntax.fail(node, f"The second argument of C() is a contrast: {', '.join(contrasts)}.")
     if isinstance(node, ast.Call):
         options = contrasts[name]
         given = bind(syntax, node, options[:1], f"{name}() takes at most {len(options)} argument(s)", options[1:])
@@ -235,20 +237,20 @@ def bind(
     """Arguments of a call by name: some of ``args`` by position too, others by name alone."""
     args = node.args if args is None else args
     if len(args) > len(positional):
-        syntax.fail(args[len(positional)], too_many)
+        syntax.fail(args[len(positional)], f"{too_many}.")
     found, known = dict(zip(positional, args, strict=False)), (*positional, *named)
     for keyword in node.keywords:
         name = keyword.arg
         if name is None:
-            syntax.fail(keyword, f"Arguments of {called(node)}() are written out; '**' cannot stand here")
+            syntax.fail(keyword, f"Arguments of {called(node)}() are written out; '**' cannot stand here.")
         if remedies and name in remedies:
             syntax.fail(keyword, remedies[name])
         if name not in known:
             close = nearest(name, known)
-            listed = "" if close else f"; it has: {', '.join(known) or 'none'}"
-            syntax.fail(keyword, f"{called(node)}() has no argument {name!r}{close}{listed}")
+            listed = close or f"; it has: {', '.join(known) or 'none'}."
+            syntax.fail(keyword, f"{called(node)}() has no argument {name!r}{listed}")
         if name in found:
-            syntax.fail(keyword, f"{name}= is given twice")
+            syntax.fail(keyword, f"{name}= is given twice.")
         found[name] = keyword.value
     return found
 
@@ -281,7 +283,7 @@ def literals(syntax: Syntax, node: ast.expr, message: str) -> Iterator[tuple[ast
     for item in node.elts if isinstance(node, ast.List | ast.Tuple) else [node]:
         constant = item.operand if isinstance(item, ast.UnaryOp) else item
         if not isinstance(constant, ast.Constant):
-            syntax.fail(item, message)
+            syntax.fail(item, f"{message}.")
         yield item, constant.value
 
 
@@ -289,7 +291,7 @@ def read_flag(syntax: Syntax, options: Mapping[str, ast.expr], option: str, *, d
     """Read an option that is ``True`` or ``False``."""
     value = literal(options[option]) if option in options else default
     if not isinstance(value, bool):
-        syntax.fail(options[option], f"{option}= is True or False")
+        syntax.fail(options[option], f"{option}= is True or False.")
     return value
 
 
@@ -297,7 +299,7 @@ def read_name(syntax: Syntax, node: ast.expr) -> str:
     """Read the label of a term."""
     name = literal(node)
     if not isinstance(name, str) or not name.strip():
-        syntax.fail(node, 'name= takes text in quotes, as in name="trend"')
+        syntax.fail(node, 'name= takes text in quotes, as in name="trend".')
     return name
 
 
@@ -305,9 +307,9 @@ def read_column(syntax: Syntax, node: ast.expr, role: Role, what: str) -> Expres
     """Read an argument that must name a column."""
     name = syntax.text(node)
     if syntax.is_constant(node):
-        syntax.fail(node, f"{what} names a column; a column called {name} is written in backticks: `{name}`")
+        syntax.fail(node, f"{what} names a column; a column called {name} is written in backticks: `{name}`.")
     if not check_expression(syntax, node, role):
-        syntax.fail(node, f"{what} names a column, and {name} names none")
+        syntax.fail(node, f"{what} names a column, and {name} names none.")
     return syntax.expression(node)
 
 
@@ -317,9 +319,9 @@ def read_limit(syntax: Syntax, node: ast.expr | None, role: Role) -> Expression 
         return None
     name = node.id if isinstance(node, ast.Name) and not syntax.is_quoted(node) else ""
     if name.lower() == "nan":
-        syntax.fail(node, "NaN is no limit; write None, -inf or inf for no limit")
+        syntax.fail(node, "NaN is no limit; write None, -inf or inf for no limit.")
     if name in ("Inf", "Infinity", "NULL"):
-        syntax.fail(node, f"{name!r} is not part of the language; write inf, -inf or None for no limit")
+        syntax.fail(node, f"{name!r} is not part of the language; write inf, -inf or None for no limit.")
     check_expression(syntax, node, role)
     return syntax.expression(node)
 
@@ -328,14 +330,14 @@ def read_inputs(syntax: Syntax, node: ast.Call) -> tuple[Expression, ...]:
     """Read the inputs of a process, its arguments without a name."""
     function = called(node)
     if not node.args:
-        syntax.fail(node, f"{function}() needs at least one input, as in {function}(x)")
+        syntax.fail(node, f"{function}() needs at least one input, as in {function}(x).")
     inputs: list[Expression] = []
     for arg in node.args:
         item = syntax.expression(arg)
         if not check_expression(syntax, arg, "gp"):
-            syntax.fail(arg, f"The input {item.text} of {function}() names no column")
+            syntax.fail(arg, f"The input {item.text} of {function}() names no column.")
         if item.label in [other.label for other in inputs]:
-            syntax.fail(arg, f"The input {item.label} stands twice in one {function}()")
+            syntax.fail(arg, f"The input {item.label} stands twice in one {function}().")
         inputs.append(item)
     return tuple(inputs)
 
@@ -346,12 +348,12 @@ def read_group(syntax: Syntax, node: ast.expr, role: Role, what: str) -> Express
         _refuse_quotes(syntax, node)
     if isinstance(node, ast.Name) and not is_dot(node):
         if syntax.is_constant(node):
-            syntax.fail(node, f"{node.id} is a number; a column of that name is written `{node.id}`")
+            syntax.fail(node, f"{node.id} is a number; a column of that name is written `{node.id}`.")
         syntax.meet(node, role)
         return syntax.expression(node)
     if isinstance(node, ast.Call) and called(node) == "C" and node.args:
-        syntax.fail(node, f"{what} takes the column itself: write {syntax.text(node.args[0])} without C()")
-    syntax.fail(node, f"{what} takes one column by its name; make the column in the data first")
+        syntax.fail(node, f"{what} takes the column itself: write {syntax.text(node.args[0])} without C().")
+    syntax.fail(node, f"{what} takes one column by its name; make the column in the data first.")
 
 
 def read_by(syntax: Syntax, options: Mapping[str, ast.expr]) -> Expression | None:
@@ -360,4 +362,4 @@ def read_by(syntax: Syntax, options: Mapping[str, ast.expr]) -> Expression | Non
 
 
 def _refuse_quotes(syntax: Syntax, node: ast.expr) -> NoReturn:
-    syntax.fail(node, f"A column is written without quotes: {literal(node)}")
+    syntax.fail(node, f"A column is written without quotes: {literal(node)}.")

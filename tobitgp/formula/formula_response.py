@@ -41,27 +41,27 @@ def read_response(syntax: Syntax) -> tuple[ResponseSpec, Expression | None]:
         case ast.Call() if called(node) == "interval":
             given = bind(syntax, node, ("lo", "hi"), "interval() takes two ends: interval(lo, hi)")
             if len(given) < 2:
-                syntax.fail(node, "interval() takes two ends, interval(lo, hi); an open end is -inf or inf")
+                syntax.fail(node, "interval() takes two ends, interval(lo, hi); an open end is -inf or inf.")
             return _read_ends(syntax, node, given["lo"], given["hi"], "interval(lo, hi)"), None
         case ast.Call() if called(node) == "mvbind":
-            syntax.fail(node, "Several responses, mvbind(...), are for tg.fit(); this takes one")
+            syntax.fail(node, "Several responses, mvbind(...), are for tg.fit(); this takes one.")
         case ast.BinOp(op=ast.BitOr()):
             _refuse_bar(syntax, node.right)
         case ast.Tuple():
-            syntax.fail(node.elts[1] if len(node.elts) > 1 else node, "A model has one response")
+            syntax.fail(node.elts[1] if len(node.elts) > 1 else node, "A model has one response.")
         case ast.Compare():
             limit, value = syntax.text(node.comparators[0]), syntax.text(node.left)
             words = (
                 f"write {value} ~ x, with | censor({limit}) where it is a limit; predict(what='prob', above={limit})"
             )
-            syntax.fail(node, f"The response is a number, not a comparison; {words} gives the probability")
+            syntax.fail(node, f"The response is a number, not a comparison; {words} gives the probability.")
     if not check_expression(syntax, node, "response"):
-        syntax.fail(node, "The response names no column")
+        syntax.fail(node, "The response names no column.")
     match node:
         case ast.BinOp(op=ast.Add(), left=ast.Name(), right=ast.Name()):
             left, right = syntax.text(node.left), syntax.text(node.right)
             remedy = f"Surv({left}, {right}) is a time with its event, I({left} + {right}) the sum of two columns"
-            syntax.fail(node, f"A model has one response; {remedy}")
+            syntax.fail(node, f"A model has one response; {remedy}.")
     return ResponseSpec("value", syntax.expression(node), label=syntax.text(node)), None
 
 
@@ -70,14 +70,14 @@ def _refuse_bar(syntax: Syntax, node: ast.expr) -> NoReturn:
     for item in ast.walk(node):
         if isinstance(item, ast.Call) and called(item) in NOT_YET:
             syntax.fail(item, f"Nothing stands behind '|' left of '~'. {NOT_YET[called(item)]}")
-    syntax.fail(node, "Nothing stands behind '|' left of '~'; censoring is written y ~ ... | censor(lower, upper)")
+    syntax.fail(node, "Nothing stands behind '|' left of '~'; censoring is written y ~ ... | censor(lower, upper).")
 
 
 def _read_ends(syntax: Syntax, node: ast.Call, low: ast.expr, high: ast.expr, what: str) -> ResponseSpec:
     """Read a response that is known to lie between two ends."""
     found = [check_expression(syntax, end, "bound") for end in (low, high)]
     if not any(found):
-        syntax.fail(node, f"{what} names no column")
+        syntax.fail(node, f"{what} names no column.")
     return ResponseSpec("interval", syntax.expression(low), upper=syntax.expression(high), label=syntax.text(node))
 
 
@@ -87,7 +87,7 @@ def _read_surv(syntax: Syntax, node: ast.Call) -> tuple[ResponseSpec, Expression
     parameters, codes, form, remedy = _SURV[kind]
     given = bind(syntax, plain, parameters, f"There are too many arguments; write {form}")
     if len(given) < len(parameters):
-        syntax.fail(node, f"Arguments are missing; write {form}{remedy}")
+        syntax.fail(node, f"Arguments are missing; write {form}{remedy}.")
     if kind == "interval2":
         return _read_ends(syntax, node, given["time"], given["time2"], "Surv(...)"), None
     entry = read_column(syntax, given["entry"], "window", "The entry") if kind == "counting" else None
@@ -104,7 +104,7 @@ def _read_cen(syntax: Syntax, node: ast.Call) -> ResponseSpec:
     what = "Cen() takes a value and a flag, Cen(y, flag), TRUE or 1 where y is a detection limit"
     given = bind(syntax, node, ("obs", "censored"), what)
     if len(given) < 2:
-        syntax.fail(node, what)
+        syntax.fail(node, f"{what}.")
     value = read_column(syntax, given["obs"], "response", "The value")
     flag = read_column(syntax, given["censored"], "event", "The flag")
     return ResponseSpec("value", value, Flag(flag, "nondetect", f"Cen({value.text}, "), label=syntax.text(node))
@@ -122,7 +122,7 @@ def _read_type(syntax: Syntax, node: ast.Call) -> tuple[str, ast.Call]:
     if kind not in _SURV:
         close = nearest(kind, _SURV).rstrip("?") if isinstance(kind, str) else ""
         known = ", ".join(f'"{name}"' for name in _SURV)
-        syntax.fail(named[0].value, f"Surv(...) has no such type{close}; type= is one of {known}")
+        syntax.fail(named[0].value, f"Surv(...) has no such type{close}; type= is one of {known}.")
     return kind, plain
 
 
@@ -135,18 +135,18 @@ def read_parts(
         name, call = _part(syntax, part)
         if name in calls:
             what = "limits in one: | censor" if name == "censor" else "ends in one: | truncate"
-            syntax.fail(part, f"There is more than one {name}(...); give both {what}(lower, upper)")
+            syntax.fail(part, f"There is more than one {name}(...); give both {what}(lower, upper).")
         calls[name] = call
     censoring, truncation = None, None if entry is None else TruncationSpec(entry)
     if "censor" in calls:
         if response.kind != "value" or response.flag is not None:
             written = response.label.partition("(")[0]
-            syntax.fail(calls["censor"], f"{written}(...) already says what is censored; leave out '| censor(...)'")
+            syntax.fail(calls["censor"], f"{written}(...) already says what is censored; leave out '| censor(...)'.")
         censoring = _read_censor(syntax, calls["censor"])
     if "truncate" in calls:
         if entry is not None:
             remedy = "leave out one of them"
-            syntax.fail(calls["truncate"], f"Surv(entry, time, event) already says where rows enter; {remedy}")
+            syntax.fail(calls["truncate"], f"Surv(entry, time, event) already says where rows enter; {remedy}.")
         truncation = _read_truncate(syntax, calls["truncate"])
     return censoring, truncation
 
@@ -158,13 +158,13 @@ def _part(syntax: Syntax, part: ast.expr) -> tuple[str, ast.Call]:
         factors = " + ".join(f"C({name})" for name in text.split(" + "))
         group = f", {factors}, or (1 | {text}) in brackets" if isinstance(part, (ast.Name, ast.BinOp)) else ""
         hint = f"did you mean sigma='~ {text}'{group}? " if not isinstance(part, ast.Constant) else ""
-        syntax.fail(part, f"Only censor(...) and truncate(...) stand after '|'; {hint}For censoring {_HELP}")
+        syntax.fail(part, f"Only censor(...) and truncate(...) stand after '|'; {hint}For censoring {_HELP}.")
     name = called(part)
     if name in NOT_YET:
         syntax.fail(part, NOT_YET[name])
     if name not in ("censor", "truncate"):
         close = nearest(name, ("censor", "truncate"))
-        syntax.fail(part, f"Only censor(...) and truncate(...) stand after '|'{close or f'; {_HELP}'}")
+        syntax.fail(part, f"Only censor(...) and truncate(...) stand after '|'{close or f'; {_HELP}.'}")
     return name, part
 
 
@@ -172,23 +172,23 @@ def _read_truncate(syntax: Syntax, node: ast.Call) -> TruncationSpec:
     given = bind(syntax, node, ("lower", "upper"), "truncate() takes two ends: truncate(lower, upper)")
     lower, upper = (read_limit(syntax, given.get(side), "window") for side in ("lower", "upper"))
     if lower is None and upper is None:
-        syntax.fail(node, "truncate() needs an end: truncate(lower), truncate(upper=u) or truncate(lower, upper)")
+        syntax.fail(node, "truncate() needs an end: truncate(lower), truncate(upper=u) or truncate(lower, upper).")
     return TruncationSpec(lower, upper)
 
 
 def _read_censor(syntax: Syntax, node: ast.Call) -> CensoringSpec:
     for keyword in node.keywords:
         if keyword.arg == "type":
-            syntax.fail(keyword, "censor() has no type=; write censor(lower, upper), or censor(status=, upper=)")
+            syntax.fail(keyword, "censor() has no type=; write censor(lower, upper), or censor(status=, upper=).")
     names = ("event", "nondetect", "status")
     given = bind(syntax, node, ("lower", "upper"), "censor() takes two limits: censor(lower, upper)", names)
     start = syntax.span(node)[0]
     if not given:
         forms = "censor(lower), censor(upper=u), censor(lower, upper), or censor(event=d)"
-        syntax.fail(node, f"censor() needs a limit: {forms}")
+        syntax.fail(node, f"censor() needs a limit: {forms}.")
     flags = [name for name in names if name in given]
     if len(flags) > 1:
-        syntax.fail(node, f"{flags[0]}= and {flags[1]}= cannot be given together: each says which rows are censored")
+        syntax.fail(node, f"{flags[0]}= and {flags[1]}= cannot be given together: each says which rows are censored.")
     if not flags:
         lower, upper = (read_limit(syntax, given.get(side), "limit") for side in ("lower", "upper"))
         return CensoringSpec(lower, upper, start=start)
@@ -197,14 +197,14 @@ def _read_censor(syntax: Syntax, node: ast.Call) -> CensoringSpec:
         flag = Flag(_read_status(syntax, given["status"]), "status", how)
         if "lower" in given:
             remedy = "the response is the lower end, and upper= the upper end of interval rows"
-            syntax.fail(given["lower"], f"censor(status=) takes no lower limit: {remedy}")
+            syntax.fail(given["lower"], f"censor(status=) takes no lower limit: {remedy}.")
         end = read_column(syntax, given["upper"], "bound", "upper=") if "upper" in given else None
         return CensoringSpec(upper=end, flag=flag, start=start)
     column = given.pop(flags[0])
     if flags == ["event"] and given:
-        syntax.fail(node, f"{how}) and limits cannot be given together; the rows are censored at y itself")
+        syntax.fail(node, f"{how}) and limits cannot be given together; the rows are censored at y itself.")
     if "upper" in given:
-        syntax.fail(given["upper"], f"{how}) goes with a lower limit: censor(limit, nondetect=flag)")
+        syntax.fail(given["upper"], f"{how}) goes with a lower limit: censor(limit, nondetect=flag).")
     lower = read_limit(syntax, given.get("lower"), "limit")
     flag = Flag(
         read_column(syntax, column, "event", _FLAGS[flags[0]]), "nondetect" if flags == ["nondetect"] else "event", how
@@ -220,5 +220,5 @@ def _read_status(syntax: Syntax, node: ast.expr) -> Expression:
     number = isinstance(code, int) and syntax.text(node) in {str(known) for known in STATUS_WORDS.values()}
     if not (number or (isinstance(code, str) and code in STATUS_WORDS)):
         known = ", ".join(f'"{word}" or {value}' for word, value in STATUS_WORDS.items())
-        syntax.fail(node, f"status= is a column, or for all rows {known}")
+        syntax.fail(node, f"status= is a column, or for all rows {known}.")
     return syntax.expression(node)

@@ -42,7 +42,7 @@ def read_terms(syntax: Syntax, node: ast.expr) -> LinearTerms:
         process = holds_process(term)
         if (process or name == "offset") and sign < 0:
             what = f"{name}(...)" if name else "A process"
-            syntax.fail(term, f"{what} cannot be taken out with '-'{'' if process else '; write offset(-x)'}")
+            syntax.fail(term, f"{what} cannot be taken out with '-'{'' if process else '; write offset(-x)'}.")
         if isinstance(term, ast.Constant):
             terms.intercept = read_constant(syntax, term) == (sign > 0)
         elif process:
@@ -50,7 +50,7 @@ def read_terms(syntax: Syntax, node: ast.expr) -> LinearTerms:
         elif name == "offset":
             assert isinstance(term, ast.Call)
             if len(term.args) != 1 or term.keywords:
-                syntax.fail(term, "offset() takes one expression, as in offset(log(exposure))")
+                syntax.fail(term, "offset() takes one expression, as in offset(log(exposure)).")
             check_expression(syntax, term.args[0], "offset")
             terms.offsets.append(syntax.expression(term.args[0]))
         else:
@@ -69,22 +69,22 @@ def _read_mixture(syntax: Syntax, node: ast.expr, signed: list[tuple[int, ast.ex
     for sign, term in signed:
         if term is not node:
             reason = "components whose means or weights depend on covariates are not supported"
-            syntax.fail(term, f"mixture(...) stands alone right of '~'; {reason}, so leave {syntax.text(term)} out")
+            syntax.fail(term, f"mixture(...) stands alone right of '~'; {reason}, so leave {syntax.text(term)} out.")
         if sign < 0:
-            syntax.fail(term, "mixture(...) cannot be taken out with '-'")
+            syntax.fail(term, "mixture(...) cannot be taken out with '-'.")
     too_many = f"mixture() takes one number, range or name; {_MIXTURES}"
     given = bind(syntax, node, ("k",), too_many, ("max_components",))
     if "k" not in given:
-        syntax.fail(node, f"mixture() needs the number of components; {_MIXTURES}")
+        syntax.fail(node, f"mixture() needs the number of components; {_MIXTURES}.")
     k, most = given["k"], given.get("max_components")
     name, span = literal(k), syntax.span(node)
     if isinstance(name, str):
         if name != "dp":
-            syntax.fail(k, f'mixture({name!r}) is not supported; "dp" is the Dirichlet process: {_MIXTURES}')
+            syntax.fail(k, f'mixture({name!r}) is not supported; "dp" is the Dirichlet process: {_MIXTURES}.')
         number = DEFAULT_MOST if most is None else _read_number(syntax, most, "max_components=")
         return MixtureTerm((number,), True, *span)
     if most is not None:
-        syntax.fail(most, 'max_components= goes with mixture("dp"); a number or range of components is exact')
+        syntax.fail(most, 'max_components= goes with mixture("dp"); a number or range of components is exact.')
     if isinstance(k, ast.Call) and called(k) == "range":
         return MixtureTerm(_read_range(syntax, k), False, *span)
     return MixtureTerm((_read_number(syntax, k, "The number of components of mixture()"),), False, *span)
@@ -93,17 +93,17 @@ def _read_mixture(syntax: Syntax, node: ast.expr, signed: list[tuple[int, ast.ex
 def _read_range(syntax: Syntax, node: ast.Call) -> tuple[int, ...]:
     ends = [literal(arg) for arg in node.args]
     if node.keywords or not 1 <= len(ends) <= 3 or any(type(end) is not int for end in ends) or ends[-1] == 0:
-        syntax.fail(node, "range() takes whole numbers, and ends before the last: range(1, 7) is 1, 2, 3, 4, 5, 6")
+        syntax.fail(node, "range() takes whole numbers, and ends before the last: range(1, 7) is 1, 2, 3, 4, 5, 6.")
     found = range(*(max(-_FAR, min(end, _FAR)) for end in ends))
     if not found or min(found[0], found[-1]) < 1:
-        syntax.fail(node, f"{syntax.text(node)} must hold whole numbers of at least 1 only, as range(1, 7) does")
+        syntax.fail(node, f"{syntax.text(node)} must hold whole numbers of at least 1 only, as range(1, 7) does.")
     if len(found) > MOST_NUMBERS:
-        syntax.fail(node, f"{syntax.text(node)} holds {len(found)} numbers; up to {MOST_NUMBERS} are tried in one fit")
+        syntax.fail(node, f"{syntax.text(node)} holds {len(found)} numbers; up to {MOST_NUMBERS} are tried in one fit.")
     return tuple(sorted(found))
 
 
 def _read_number(syntax: Syntax, node: ast.expr, what: str) -> int:
     number = literal(node)
     if type(number) is not int or number < 1:
-        syntax.fail(node, f"{what} is a whole number of at least 1, and {syntax.text(node)} is not; {_MIXTURES}")
+        syntax.fail(node, f"{what} is a whole number of at least 1, and {syntax.text(node)} is not; {_MIXTURES}.")
     return number

@@ -120,19 +120,19 @@ FUNCTIONS: dict[str, Function] = {
 NOT_YET = {
     **dict.fromkeys(
         ("cens", "censored"),
-        "Censoring is written as a last part: y ~ ... | censor(status=s, upper=y2), or | censor(lower, upper)",
+        "Censoring is written as a last part: y ~ ... | censor(status=s, upper=y2), or | censor(lower, upper).",
     ),
-    "cbind": "Two ends of each value are written interval(lo, hi) ~ ..., an open end as -inf or inf",
-    "cluster": "Clusters are named beside the formula: cov_type='cluster', cov_kwds={'groups': 'g'}",
-    **dict.fromkeys(("as_factor", "factor", "fe", "i"), "A factor is written C(g)"),
-    "frailty": "A random intercept of each group is written re(g), or (1 | g)",
-    "mo": "Monotonic effects are not supported: C(x) has an effect of each level, x alone a straight line",
-    "nondetect": "Detection limits are written as a last part: y ~ ... | censor(nondetect=flag)",
-    "pspline": "A smooth curve is written gp(x), or bs(x, df=5) for a spline",
-    "strata": "A scale for each group is a formula beside this one: sigma='~ C(g)'",
+    "cbind": "Two ends of each value are written interval(lo, hi) ~ ..., an open end as -inf or inf.",
+    "cluster": "Clusters are arguments of the fit: cov_type='cluster', cov_kwds={'groups': 'g'}.",
+    **dict.fromkeys(("as_factor", "factor", "fe", "i"), "A factor is written C(g)."),
+    "frailty": "A random intercept of each group is written re(g), or (1 | g).",
+    "mo": "Monotonic effects are not supported: C(x) has an effect of each level, x alone a straight line.",
+    "nondetect": "Detection limits are written as a last part: y ~ ... | censor(nondetect=flag).",
+    "pspline": "A smooth curve is written gp(x), or bs(x, df=5) for a spline.",
+    "strata": "A scale for each group is a separate formula: sigma='~ C(g)'.",
     **dict.fromkeys(("te", "ti", "t2"), "Smooths of several inputs are written gp(x, z), or as a product gp(x):gp(z)"),
-    **dict.fromkeys(("trunc", "truncated"), "Truncation is written as a last part: y ~ ... | truncate(lower, upper)"),
-    **dict.fromkeys(("weighted", "weights"), "Weights are no part of the formula; pass weights= beside it"),
+    **dict.fromkeys(("trunc", "truncated"), "Truncation is written as a last part: y ~ ... | truncate(lower, upper)."),
+    **dict.fromkeys(("weighted", "weights"), "Weights are no part of the formula; pass weights= to the fit."),
 }
 
 

@@ -29,10 +29,10 @@ from tobitgp.formula.syntax import Syntax, called, check_depth, is_dot, operands
 
 OPTIONS = ("kernel", "ard", "by", "cor", "period", "name", "approximation", "neighbours", "line")
 _REMEDIES = {
-    "c": "gp() has no c=; it has no boundary, so leave it out",
-    "iso": "gp() has no iso=; ard=False gives all inputs one length-scale, and each has its own otherwise",
-    "k": "gp() has no k=; the number of basis functions is a setting of the method, as method=tg.EP(inducing=20)",
-    "cov": 'gp() has no cov=; the covariance is kernel=, as in gp(x, kernel="matern52")',
+    "c": "gp() has no c=; it has no boundary, so leave it out.",
+    "iso": "gp() has no iso=; ard=False gives all inputs one length-scale, and each has its own otherwise.",
+    "k": "gp() has no k=; the number of basis functions is a setting of the method, such as method=tg.EP(inducing=20).",
+    "cov": 'gp() has no cov=; the covariance is kernel=, as in gp(x, kernel="matern52").',
 }
 MARKOV = ("matern12", "matern32", "matern52")
 MOST_NEIGHBOURS = 200
@@ -74,7 +74,7 @@ def read_process(syntax: Syntax, node: ast.expr, taken: Sequence[str]) -> list[G
     first, last = syntax.span(node)
     inputs = [v.name for v in syntax.variables if v.role == "gp" and first <= v.start < last]
     if term.by is not None and term.factors and term.by.text.strip("`") in inputs:
-        message = f"The group {term.by.text} is an input of the same process; leave out one of the two"
+        message = f"The group {term.by.text} is an input of the same process; leave out one of the two."
         raise FormulaError(message, syntax.formula, term.by.start)
     if term.name in taken:
         _refuse_label(syntax, node, term)
@@ -91,7 +91,7 @@ def _refuse_label(syntax: Syntax, node: ast.expr, term: GPTerm) -> NoReturn:
         remedy = "leave one of them out"
     elif term.read_as:
         remedy = f'write {term.read_as[:-1]}, name="short") for this one'
-    syntax.fail(given or node, f"There is already a term {term.name!r}; {remedy}")
+    syntax.fail(given or node, f"There is already a term {term.name!r}; {remedy}.")
 
 
 def _given_name(node: ast.AST) -> ast.expr | None:
@@ -114,7 +114,7 @@ def _read_gp(syntax: Syntax, node: ast.Call) -> GPTerm:
     kernel, period = _read_kernel_and_period(syntax, options)
     if kernel == "periodic" and len(inputs) > 1:
         remedy = f'multiply: gp({inputs[0].text}, kernel="periodic"):gp({inputs[1].text})'
-        syntax.fail(node.args[1], f"A periodic kernel takes one input; {remedy}")
+        syntax.fail(node.args[1], f"A periodic kernel takes one input; {remedy}.")
     ard, by = read_flag(syntax, options, "ard"), read_by(syntax, options)
     if "name" in options:
         label = read_name(syntax, options["name"])
@@ -126,7 +126,7 @@ def _read_gp(syntax: Syntax, node: ast.Call) -> GPTerm:
     cor = read_flag(syntax, options, "cor", default=False)
     if cor and (by is None or how in ("markov", "vecchia")):
         remedy = "it goes with by=, as in gp(x, by=g, cor=True)" if by is None else "leave approximation= out"
-        syntax.fail(options["cor"], f"cor=True gives the curves of the levels correlations; {remedy}")
+        syntax.fail(options["cor"], f"cor=True gives the curves of the levels correlations; {remedy}.")
     line = _read_line(syntax, options, factors[0], by)
     return GPTerm(
         factors, label, by, approximation="low_rank" if cor else how, neighbours=neighbours, cor=cor, line=line
@@ -139,7 +139,7 @@ def _read_line(syntax: Syntax, options: dict[str, ast.expr], factor: GPFactor, b
     wanted = read_flag(syntax, options, "line", default=possible)
     if wanted and not possible:
         remedy = "leave line= out, and add the linear term to the formula"
-        syntax.fail(options["line"], f"line=True requires one input, no by=, and no {factor.kernel} kernel; {remedy}")
+        syntax.fail(options["line"], f"line=True requires one input, no by=, and no {factor.kernel} kernel; {remedy}.")
     return bool(wanted)
 
 
@@ -161,18 +161,18 @@ def _read_approximation(syntax: Syntax, options: dict[str, ast.expr], factor: GP
     node, number = options.get("approximation"), options.get("neighbours")
     how = "auto" if node is None else literal(node)
     if node is not None and how not in APPROXIMATIONS:
-        syntax.fail(node, f"approximation= is one of {', '.join(map(repr, APPROXIMATIONS))}")
+        syntax.fail(node, f"approximation= is one of {', '.join(map(repr, APPROXIMATIONS))}.")
     if node is not None and how == "markov" and (factor.kernel not in MARKOV or len(factor.inputs) != 1):
-        syntax.fail(node, f"A Markov process has one input and one of the kernels {', '.join(MARKOV)}")
+        syntax.fail(node, f"A Markov process has one input and one of the kernels {', '.join(MARKOV)}.")
     if node is not None and how == "vecchia" and factor.kernel in ("periodic", "linear"):
-        syntax.fail(node, f"Neighbours do not stand for a {factor.kernel} kernel; leave approximation= out")
+        syntax.fail(node, f"Neighbours do not stand for a {factor.kernel} kernel; leave approximation= out.")
     if number is None:
         return str(how), None
     neighbours = literal(number)
     if how != "vecchia":
-        syntax.fail(number, 'neighbours= goes with approximation="vecchia"')
+        syntax.fail(number, 'neighbours= goes with approximation="vecchia".')
     if type(neighbours) is not int or not 1 <= neighbours <= MOST_NEIGHBOURS:
-        syntax.fail(number, f"neighbours= is a whole number from 1 to {MOST_NEIGHBOURS}")
+        syntax.fail(number, f"neighbours= is a whole number from 1 to {MOST_NEIGHBOURS}.")
     return how, neighbours
 
 
@@ -182,11 +182,11 @@ def _read_kernel_and_period(syntax: Syntax, options: dict[str, ast.expr]) -> tup
         return kernel or "rbf", None
     if kernel not in (None, "periodic"):
         remedy = f'leave period= out, or multiply: gp(x, period=12):gp(x, kernel="{kernel}")'
-        syntax.fail(node, f"period= goes with the periodic kernel, not with {kernel}; {remedy}")
+        syntax.fail(node, f"period= goes with the periodic kernel, not with {kernel}; {remedy}.")
     check_depth(syntax, node)
     period = constant_value(node)
     if period is None or not 0 < period < math.inf:
-        syntax.fail(node, 'period= is a positive number; gp(x, kernel="periodic") estimates it')
+        syntax.fail(node, 'period= is a positive number; gp(x, kernel="periodic") estimates it.')
     return "periodic", period
 
 
@@ -197,11 +197,11 @@ def _read_kernel(syntax: Syntax, node: ast.expr | None) -> str | None:
     kernel = literal(node)
     known = f"the kernels are {', '.join(KERNEL_NAMES)}"
     if not isinstance(kernel, str):
-        syntax.fail(node, f"kernel= takes a name in quotes; {known}")
+        syntax.fail(node, f"kernel= takes a name in quotes; {known}.")
     name = KERNEL_ALIASES.get(kernel.lower(), kernel.lower())
     if name not in KERNEL_NAMES:
         close = (nearest(kernel.lower(), KERNEL_NAMES) or nearest(kernel.lower(), KERNEL_ALIASES)).rstrip("?")
-        syntax.fail(node, f"There is no kernel {kernel!r}{close}; {known}")
+        syntax.fail(node, f"There is no kernel {kernel!r}{close}; {known}.")
     return name
 
 
@@ -214,22 +214,22 @@ def _read_product(syntax: Syntax, node: ast.BinOp) -> GPTerm:
     parts = [_read_leaf(syntax, leaf) for leaf in leaves]
     joined = next((leaf for leaf, part in zip(leaves, parts, strict=True) if part.cor), None)
     if joined is not None:
-        syntax.fail(joined, "cor=True cannot stand in a product; leave it out, or take several inputs: gp(x, z, by=g)")
+        syntax.fail(joined, "cor=True cannot stand in a product; leave it out, or take several inputs: gp(x, z, by=g).")
     for leaf, part in zip(leaves, parts, strict=True):
         if part.line and isinstance(leaf, ast.Call) and any(word.arg == "line" for word in leaf.keywords):
             remedy = "leave it out, and add the linear term to the formula: z:x + z:gp(x)"
-            syntax.fail(leaf, f"line=True cannot stand in a product; {remedy}")
+            syntax.fail(leaf, f"line=True cannot stand in a product; {remedy}.")
     named = [leaf for leaf in leaves if _given_name(leaf) is not None]
     if len(named) > 1:
-        syntax.fail(named[1], "A product has one name; leave out one name=")
+        syntax.fail(named[1], "A product has one name; leave out one name=.")
     groups = [(leaf, part.by) for leaf, part in zip(leaves, parts, strict=True) if part.by is not None]
     if len(groups) > 1:
         remedy = "leave this one out, or make a column of both in the data first"
-        syntax.fail(groups[1][0], f"A product has one group; {remedy}")
+        syntax.fail(groups[1][0], f"A product has one group; {remedy}.")
     factors: list[GPFactor] = []
     for leaf, part in zip(leaves, parts, strict=True):
         if any(_same(factor, other) for factor in part.factors for other in factors):
-            syntax.fail(leaf, f"The factor {part.name} stands twice in one product; leave one of them out")
+            syntax.fail(leaf, f"The factor {part.name} stands twice in one product; leave one of them out.")
         factors += part.factors
     names = [part.name for part in parts]
     for i, part in enumerate(parts):
@@ -238,7 +238,7 @@ def _read_product(syntax: Syntax, node: ast.BinOp) -> GPTerm:
     label = parts[leaves.index(named[0])].name if named else ":".join(names)
     chosen = next((part for part in parts if part.approximation != "auto"), parts[0])
     if chosen.approximation == "markov" and len(factors) > 1:
-        syntax.fail(node, "A product is not Markov; leave approximation= out")
+        syntax.fail(node, "A product is not Markov; leave approximation= out.")
     by, how = groups[0][1] if groups else None, chosen.approximation
     return GPTerm(tuple(factors), label, by, approximation=how, neighbours=chosen.neighbours)
 
@@ -256,26 +256,26 @@ def _read_leaf(syntax: Syntax, node: ast.expr) -> GPTerm:
             return _read_gp(syntax, node)
         case ast.Call() if name == "C":
             if len(node.args) != 1 or node.keywords:
-                syntax.fail(node, "In a product with a process, C() holds one column and nothing else: gp(x):C(g)")
+                syntax.fail(node, "In a product with a process, C() holds one column and nothing else: gp(x):C(g).")
             by = read_group(syntax, node.args[0], "by", "C() in a product with a process")
             return GPTerm((), f"C({by.label})", by)
         case ast.Call() if name in PROCESSES:
             remedy = _BY if name == "re" else f"write {read_alias(syntax, node).read_as}"
-            syntax.fail(node, f"{name}(...) cannot stand in a product; {remedy}")
+            syntax.fail(node, f"{name}(...) cannot stand in a product; {remedy}.")
         case ast.BinOp(op=ast.Add() | ast.Sub()):
             remedy = "write the products out: z:gp(x) + w:gp(x)"
-            syntax.fail(node, f"A sum cannot stand in a product with a process; {remedy}")
+            syntax.fail(node, f"A sum cannot stand in a product with a process; {remedy}.")
         case ast.BinOp():
             _refuse_combination(syntax, node)
         case ast.UnaryOp():
-            syntax.fail(node, "A sign stands only before a whole term; arithmetic is written in I(), as in I(-x)")
+            syntax.fail(node, "A sign stands only before a whole term; arithmetic is written in I(), as in I(-x).")
     if is_dot(node):
-        syntax.fail(node, "'.' cannot stand in a product with a process; write the columns out")
+        syntax.fail(node, "'.' cannot stand in a product with a process; write the columns out.")
     # A factor without a process: its slope varies along the others.
     inner = node.elts[0] if isinstance(node, ast.Set) and len(node.elts) == 1 else node
     slope = syntax.expression(inner)
     if not check_expression(syntax, inner, "gp"):
-        syntax.fail(node, _no_column(slope.text))
+        syntax.fail(node, f"{_no_column(slope.text)}.")
     return GPTerm((GPFactor((slope,), "linear", True),), slope.label if inner is node else syntax.text(node))
 
 
@@ -286,20 +286,20 @@ def _no_column(factor: str) -> str:
 def _refuse_combination(syntax: Syntax, node: ast.expr) -> NoReturn:
     """Say what to write instead of a process under any sign but ``+`` and ``:``."""
     if not isinstance(node, ast.BinOp) or isinstance(node.op, ast.Add | ast.Sub):
-        syntax.fail(node, "A process cannot stand in brackets with '-'; take the brackets away")
+        syntax.fail(node, "A process cannot stand in brackets with '-'; take the brackets away.")
     calls = [name for item in ast.walk(node) if (name := called(item))]
     if "re" in calls or any(isinstance(item, ast.BitOr | ast.BitXor) for item in ast.walk(node)):
-        syntax.fail(node, f"A random effect is a term by itself, added by '+'; {_BY}")
+        syntax.fail(node, f"A random effect is a term by itself, added by '+'; {_BY}.")
     number = next((side for side in (node.left, node.right) if isinstance(side, ast.Constant)), None)
     if number and isinstance(node.op, ast.Mult | ast.Div):
-        syntax.fail(node, _no_column(syntax.text(number)))
+        syntax.fail(node, f"{_no_column(syntax.text(number))}.")
     simple = calls and not any(isinstance(side, ast.BinOp) for side in (node.left, node.right))
     left, right = (syntax.text(node.left), syntax.text(node.right)) if simple else ("gp(x)", "z")
     remedies: dict[type[ast.operator], str] = {
         ast.Pow: "A process has no powers; a product of two is written gp(x):gp(z)",
-        ast.Mult: f"'*' cannot stand beside a process; write {left}:{right} for the product, or {left} + {right} + "
+        ast.Mult: f"'*' cannot be combined with a process; write {left}:{right} for the product, or {left} + {right} + "
         f"{left}:{right}",
-        ast.Div: f"'/' cannot stand beside a process; write {left} + {left}:{right}",
+        ast.Div: f"'/' cannot be combined with a process; write {left} + {left}:{right}",
     }
-    other = "This sign cannot stand beside a process; processes are added by '+' and multiplied by ':'"
-    syntax.fail(node, remedies.get(type(node.op), other))
+    other = "This sign cannot be combined with a process; processes are added by '+' and multiplied by ':'"
+    syntax.fail(node, f"{remedies.get(type(node.op), other)}.")

@@ -72,12 +72,12 @@ def read_hazards(formula: str) -> HazardFormula:
     formula = one_line(formula)
     before, _, after = split_sides(formula, f"The formula is empty; {_WRITTEN}", f"The formula has no '~'; {_WRITTEN}")
     if not before or not after:
-        raise FormulaError(f"Both sides of '~' are needed; {_WRITTEN}", formula)
+        raise FormulaError(f"Both sides of '~' are needed; {_WRITTEN}.", formula)
     right = read_side(formula, after)
     node, parts = split_parts(right)
     for met in names_in(right.tree):
         if met.id in CELL:
-            right.fail(met, f"Cells of rows and bands of time have columns named {', '.join(CELL)}; rename this one")
+            right.fail(met, f"Cells of rows and bands of time have columns named {', '.join(CELL)}; rename this one.")
     strata, varying, terms, plain, linear, shared = (list[str]() for _ in range(6))
     for sign, term in flatten(node):
         name = called(term)
@@ -103,9 +103,9 @@ def read_hazards(formula: str) -> HazardFormula:
         plain.append(text)
     for i, z in enumerate(varying):
         if z in varying[:i]:
-            right.fail(node, f"tv({z}) stands twice; leave one of them out")
+            right.fail(node, f"tv({z}) stands twice; leave one of them out.")
     if len(strata) > 1:
-        right.fail(node, "One strata(g) is possible; join its columns to one before")
+        right.fail(node, "One strata(g) is possible; join its columns to one before.")
     left = formula[before[0].start : before[-1].start + len(before[-1].text)]
     levels = ["0", f"C({strata[0]})"] if strata else ["1"]
     rows, linear_rows = (
@@ -128,7 +128,7 @@ def _read_column(syntax: Syntax, term: ast.expr, name: str) -> str:
     """The one column of ``strata(g)`` or ``tv(z)``."""
     assert isinstance(term, ast.Call)
     if len(term.args) != 1 or term.keywords or not isinstance(term.args[0], ast.Name):
-        syntax.fail(term, f"{name}() takes one column, as in {name}({'g' if name == 'strata' else 'z'})")
+        syntax.fail(term, f"{name}() takes one column, as in {name}({'g' if name == 'strata' else 'z'}).")
     return syntax.text(term.args[0])
 
 
@@ -136,10 +136,10 @@ def _refuse(syntax: Syntax, term: ast.expr, sign: int) -> None:
     """Refuse terms that a log hazard cannot have."""
     inside = next((part for part in ast.walk(term) if called(part) in ("strata", "tv")), None)
     if isinstance(inside, ast.expr):
-        syntax.fail(inside, f"{called(inside)}(...) is a term of its own")
+        syntax.fail(inside, f"{called(inside)}(...) is a term of its own.")
     if sign < 0 and not isinstance(term, ast.Constant):
-        syntax.fail(term, "Write out the terms that are meant; none can be taken out with '-'")
+        syntax.fail(term, "Write out the terms that are meant; none can be taken out with '-'.")
     if any(is_dot(part) for part in ast.walk(term)):
-        syntax.fail(term, "'.' is not read beside family='ph'; write the columns out")
+        syntax.fail(term, "'.' is not read beside family='ph'; write the columns out.")
     if called(term) == "mixture" or (holds_process(term) and TIME in syntax.text(term)):
-        syntax.fail(term, f"{syntax.text(term)} does not go with family='ph'")
+        syntax.fail(term, f"{syntax.text(term)} does not go with family='ph'.")

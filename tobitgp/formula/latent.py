@@ -45,7 +45,9 @@ def read_latent(formula: str) -> LatentFormula:
     right = read_side(formula, after)
     node, _ = split_parts(right)
     if called(node) != "gp" or not isinstance(node, ast.Call):
-        right.fail(node, f"gp(latent(...)) is the only term right of '~'. Responses have intercepts anyway; {_WRITTEN}")
+        right.fail(
+            node, f"gp(latent(...)) is the only term right of '~'. Responses have intercepts anyway; {_WRITTEN}."
+        )
     dimensions = _read_dimensions(right, node)
     _, end = right.span(node)
     return LatentFormula(formula, dimensions, read_wide(f"{formula[: middle + 1]} 1{formula[end:]}"))
@@ -56,7 +58,7 @@ def _read_dimensions(syntax: Syntax, gp: ast.Call) -> int:
     inner = gp.args[0] if len(gp.args) == 1 and not gp.keywords else None
     number = inner.args[0] if isinstance(inner, ast.Call) and len(inner.args) == 1 and not inner.keywords else None
     if not isinstance(number, ast.Constant) or type(number.value) is not int:
-        syntax.fail(gp, f"gp(latent(...)) takes the number of dimensions and nothing else; {_WRITTEN}")
+        syntax.fail(gp, f"gp(latent(...)) takes the number of dimensions and nothing else; {_WRITTEN}.")
     if not 1 <= number.value <= MOST:
-        raise FormulaError(f"latent({number.value}) has a number from 1 to {MOST}", syntax.formula)
+        raise FormulaError(f"latent({number.value}) has a number from 1 to {MOST}.", syntax.formula)
     return int(number.value)

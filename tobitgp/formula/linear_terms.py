@@ -49,9 +49,9 @@ def flatten(node: ast.expr) -> list[tuple[int, ast.expr]]:
 def read_constant(syntax: Syntax, node: ast.Constant) -> bool:
     """1 for the intercept, 0 for none."""
     if isinstance(node.value, str):
-        syntax.fail(node, f"A column is written without quotes: {node.value}")
+        syntax.fail(node, f"A column is written without quotes: {node.value}.")
     if node.value not in (0, 1) or isinstance(node.value, bool | float):
-        syntax.fail(node, f"{syntax.text(node)} alone is no term; 1 is the intercept, 0 takes it out")
+        syntax.fail(node, f"{syntax.text(node)} alone is no term; 1 is the intercept, 0 takes it out.")
     return bool(node.value)
 
 
@@ -76,7 +76,7 @@ def _count_products(syntax: Syntax, node: ast.expr, n_others: int) -> int:
                 return n_others
             if syntax.is_constant(node):
                 name = node.id
-                syntax.fail(node, f"{name} is a number and no term; a column of that name is written `{name}`")
+                syntax.fail(node, f"{name} is a number and no term; a column of that name is written `{name}`.")
             syntax.meet(node, "linear")
             return 1
         case ast.Call():
@@ -93,27 +93,27 @@ def _count_products(syntax: Syntax, node: ast.expr, n_others: int) -> int:
             return total
         case ast.Constant():
             remedy = "arithmetic is written in I(), as in I(2 * x)"
-            syntax.fail(node, f"{syntax.text(node)} cannot be combined with terms: 0 and 1 stand alone, {remedy}")
+            syntax.fail(node, f"{syntax.text(node)} cannot be combined with terms: 0 and 1 stand alone, {remedy}.")
         case ast.UnaryOp():
-            syntax.fail(node, "A sign stands only before a whole term; arithmetic is written in I(), as in I(-x)")
+            syntax.fail(node, "A sign stands only before a whole term; arithmetic is written in I(), as in I(-x).")
         case _:
-            syntax.fail(node, "This is no term; arithmetic and comparisons are written in I(), as in I(x > 1)")
+            syntax.fail(node, "This is no term; arithmetic and comparisons are written in I(), as in I(x > 1).")
     if len(syntax.variables) == met:
-        syntax.fail(node, f"The term {syntax.text(node)} names no column; 1 is the intercept")
+        syntax.fail(node, f"The term {syntax.text(node)} names no column; 1 is the intercept.")
     return 1
 
 
 def _count_power(syntax: Syntax, node: ast.BinOp, n_others: int) -> int:
     exponent = node.right.value if isinstance(node.right, ast.Constant) else None
     if not isinstance(exponent, int) or isinstance(exponent, bool) or exponent < 1:
-        syntax.fail(node.right, "The exponent of a sum of terms is a whole number from 1, as in (a + b)**2")
+        syntax.fail(node.right, "The exponent of a sum of terms is a whole number from 1, as in (a + b)**2.")
     if isinstance(node.left, ast.Name | ast.Call) and not is_dot(node.left):
         text = syntax.text(node.left)
-        syntax.fail(node, f"The power of one term is the term itself; for the square write I({text}**2)")
+        syntax.fail(node, f"The power of one term is the term itself; for the square write I({text}**2).")
     base = _count_products(syntax, node.left, n_others)
     if base > 1 and exponent * math.log10(base) > 15:
         what = f"This power would form {base}**{exponent} products of terms"
-        syntax.fail(node, f"{what}; at most {MAX_PRODUCTS:,} are formed")
+        syntax.fail(node, f"{what}; at most {MAX_PRODUCTS:,} are formed.")
     total = int(base**exponent)
     _check_total(syntax, node, total)
     return total
@@ -121,7 +121,7 @@ def _count_power(syntax: Syntax, node: ast.BinOp, n_others: int) -> int:
 
 def _check_total(syntax: Syntax, node: ast.expr, total: int) -> None:
     if total > MAX_PRODUCTS:
-        syntax.fail(node, f"The terms would expand to {total:,} products; at most {MAX_PRODUCTS:,} are formed")
+        syntax.fail(node, f"The terms would expand to {total:,} products; at most {MAX_PRODUCTS:,} are formed.")
 
 
 def linear_text(syntax: Syntax, terms: LinearTerms, others: Sequence[str]) -> str:

@@ -81,14 +81,14 @@ def read_wide(formula: str, sigma: str | None = None, *, rescor: bool = False) -
     formula = one_line(formula)
     before, _, after = split_sides(formula, f"The formula is empty; {_WRITTEN}", f"The formula has no '~'; {_WRITTEN}")
     if not after:
-        raise FormulaError("The terms are missing right of '~'; write 1 for the intercepts alone", formula)
+        raise FormulaError("The terms are missing right of '~'; write 1 for the intercepts alone.", formula)
     left, right = read_side(formula, before), read_side(formula, after)
     responses, labels = _read_responses(left)
     node, parts = split_parts(right)
     limits = _read_limits(right, parts, labels)
     terms = _read_terms(right, node)
     if not (terms.intercept or terms.others or "+" in terms.linear):
-        right.fail(node, "Nothing is left of the responses but noise; write 1 for the intercepts")
+        right.fail(node, "Nothing is left of the responses but noise; write 1 for the intercepts.")
     if rescor:
         terms = replace(terms, others=(*terms.others, f"(0 + {EACH} | {UNIT})"))
     alone = tuple(f"{y} ~ 1{part}" for y, part in zip(responses, limits, strict=True))
@@ -100,13 +100,13 @@ def _read_responses(syntax: Syntax) -> tuple[list[str], list[str]]:
     """The responses as written, and their labels."""
     call = syntax.tree
     if called(call) != "mvbind" or not isinstance(call, ast.Call):
-        syntax.fail(call, f"mvbind() stands alone left of '~'; {_WRITTEN}")
+        syntax.fail(call, f"mvbind() stands alone left of '~'; {_WRITTEN}.")
     if call.keywords or len(call.args) < 2:
-        syntax.fail(call, "mvbind() takes two responses or more, as in mvbind(y1, log(y2))")
+        syntax.fail(call, "mvbind() takes two responses or more, as in mvbind(y1, log(y2)).")
     labels = [syntax.expression(arg).label for arg in call.args]
     for i, label in enumerate(labels):
         if label in labels[:i]:
-            syntax.fail(call.args[i], f"The response {label} stands twice; leave one of them out")
+            syntax.fail(call.args[i], f"The response {label} stands twice; leave one of them out.")
     return [syntax.text(arg) for arg in call.args], labels
 
 
@@ -115,18 +115,18 @@ def _read_limits(syntax: Syntax, parts: Sequence[ast.expr], labels: Sequence[str
     found = dict.fromkeys(labels, "")
     for part in parts:
         if called(part) != "censor" or not isinstance(part, ast.Call) or len(parts) > 1:
-            syntax.fail(part, "Beside several responses only one censor(...) stands after '|', with a limit for each")
+            syntax.fail(part, "Beside several responses only one censor(...) stands after '|', with a limit for each.")
         if part.args and len(part.args) != len(labels):
             words = f"censor() takes one lower limit for each of {len(labels)} responses, None where there is none"
-            syntax.fail(part, f"{words}; or censor({labels[0]}=(lower, upper))")
+            syntax.fail(part, f"{words}; or censor({labels[0]}=(lower, upper)).")
         for label, limit in zip(labels, part.args, strict=False):
             if not is_none(limit):
                 found[label] = _limits(syntax, limit)
         for keyword in part.keywords:
             if keyword.arg not in found:
-                syntax.fail(keyword, f"censor() has no response {keyword.arg!r}; they are {', '.join(labels)}")
+                syntax.fail(keyword, f"censor() has no response {keyword.arg!r}; they are {', '.join(labels)}.")
             if found[keyword.arg]:
-                syntax.fail(keyword, f"The response {keyword.arg} has a limit already; give both as (lower, upper)")
+                syntax.fail(keyword, f"The response {keyword.arg} has a limit already; give both as (lower, upper).")
             found[keyword.arg] = _limits(syntax, keyword.value)
     return list(found.values())
 
@@ -135,7 +135,7 @@ def _limits(syntax: Syntax, node: ast.expr) -> str:
     """The censoring part of a response with a lower limit, or ``(lower, upper)``."""
     ends = node.elts if isinstance(node, ast.Tuple) else [node]
     if len(ends) > 2:
-        syntax.fail(node, "A response has two limits at most: (lower, upper)")
+        syntax.fail(node, "A response has two limits at most: (lower, upper).")
     return f" | censor({', '.join(syntax.text(end) for end in ends)})"
 
 
@@ -151,11 +151,11 @@ def _read_scale(sigma: str | None) -> ResponseTerms:
     text = one_line(sigma)
     before, _, after = split_sides(text, "sigma= is empty; write sigma='~ z'", "sigma= begins with '~', as in '~ z'")
     if before or not after:
-        raise FormulaError("sigma= has nothing left of '~' and terms right of it, as in sigma='~ z'", text)
+        raise FormulaError("sigma= has nothing left of '~' and terms right of it, as in sigma='~ z'.", text)
     syntax = read_side(text, after)
     terms = _read_terms(syntax, syntax.tree)
     if not terms.intercept:
-        syntax.fail(syntax.tree, "Every response has a noise scale of its own; leave out '0 +'")
+        syntax.fail(syntax.tree, "Every response has a noise scale of its own; leave out '0 +'.")
     return terms
 
 
@@ -164,7 +164,7 @@ def _read_terms(syntax: Syntax, node: ast.expr) -> ResponseTerms:
     intercept, linear, others, alone = True, "", [], ""
     for name in names_in(node):
         if TAKEN.fullmatch(name.id):
-            syntax.fail(name, f"Several responses are stacked under names such as {name.id!r}; rename the column")
+            syntax.fail(name, f"Several responses are stacked under names such as {name.id!r}; rename the column.")
     for sign, term in flatten(node):
         text = syntax.text(term)
         if isinstance(term, ast.Constant):
@@ -173,7 +173,7 @@ def _read_terms(syntax: Syntax, node: ast.expr) -> ResponseTerms:
             others.append(_of_each(syntax, term))
             alone += f" + {_of_one(syntax, term)}"
         elif called(term) in ("offset", "mixture") or any(is_dot(item) for item in ast.walk(term)):
-            syntax.fail(term, f"{text} does not go with several responses; write columns out, and take offsets from y")
+            syntax.fail(term, f"{text} does not go with several responses; write columns out, and take offsets from y.")
         else:
             linear += f" {'+' if sign > 0 else '-'} {text}"
     linear = f"{int(intercept)}{linear}"
@@ -201,7 +201,7 @@ def _of_each(syntax: Syntax, term: ast.expr) -> str:
         case ast.Call() if called(term) == "gp" and not {k.arg for k in term.keywords} & {"by", "cor"}:
             name = "" if any(k.arg == "name" for k in term.keywords) else f", name={text!r}"
             return f"{text[:-1]}, by={RESPONSE}, cor=True{name})"
-    syntax.fail(term, f"{text} does not go with several responses, only gp(x), re(g) and (1 + z | g) do; {_LONG}")
+    syntax.fail(term, f"{text} does not go with several responses, only gp(x), re(g) and (1 + z | g) do; {_LONG}.")
 
 
 def _columns_of_each(syntax: Syntax, left: ast.expr) -> str:
@@ -215,5 +215,5 @@ def _columns_of_each(syntax: Syntax, left: ast.expr) -> str:
         elif sign > 0:
             slopes += f" + {syntax.text(term)}"
         else:
-            syntax.fail(term, "Leave out the terms that are taken away")
+            syntax.fail(term, "Leave out the terms that are taken away.")
     return " + ".join(["0", *([EACH] if intercept else []), *([f"{EACH}:({slopes[3:]})"] if slopes else [])])

@@ -29,15 +29,15 @@ def parse_formula(
     The text is checked against a whitelist on its own syntax tree; nothing in it is ever executed.
     """
     if not isinstance(text, str):
-        raise FormulaError(f"A formula is text such as 'y ~ gp(x)', not {type(text).__name__}")
+        raise FormulaError(f"A formula is text such as 'y ~ gp(x)', not {type(text).__name__}.")
     formula = one_line(text)
     written = "write response ~ terms, as in y ~ gp(x)"
     empty, no_tilde = f"The formula is empty; {written}", f"The formula has no '~'; {written}"
     before, tilde, after = split_sides(formula, empty, no_tilde)
     if not before:
-        raise FormulaError("The response is missing left of '~', as in y ~ gp(x)", formula, tilde)
+        raise FormulaError("The response is missing left of '~', as in y ~ gp(x).", formula, tilde)
     if not after:
-        raise FormulaError("The terms are missing right of '~'; write 1 for the intercept alone", formula, tilde)
+        raise FormulaError("The terms are missing right of '~'; write 1 for the intercept alone.", formula, tilde)
     own = read_functions(functions)
     left, right = read_side(formula, before, own), read_side(formula, after, own)
     response, entry = read_response(left)
@@ -49,7 +49,7 @@ def parse_formula(
     for variable in met:
         if variable.role in INPUT_ROLES and variable.name in responses:
             message = f"The response {variable.name!r} cannot stand among the terms too"
-            raise FormulaError(message, formula, variable.start)
+            raise FormulaError(f"{message}.", formula, variable.start)
     _check_columns(formula, fields["variables"], terms, columns)
     _check_names(right, terms, fields["variables"])
     return ModelSpec(
@@ -81,24 +81,24 @@ def parse_scale_formula(
     if not isinstance(text, str):
         number = kind is ScaleSpec and isinstance(text, int | float) and not isinstance(text, bool)
         remedy = f"a known scale is fixed={{'sigma': {text!r}}}" if number else example
-        raise FormulaError(f"The {part} is a formula in text, not {type(text).__name__}; {remedy}")
+        raise FormulaError(f"The {part} is a formula in text, not {type(text).__name__}; {remedy}.")
     own = read_functions(functions)
     formula = one_line(text)
     what = f"The formula of the {part}"
     begins = f"{what} begins with '~'; {written(f'~ {formula.strip()}')}"
     before, tilde, after = split_sides(formula, f"{what} is empty; {example}", begins)
     if not after:
-        raise FormulaError(f"The terms are missing right of '~'; {example}", formula, tilde)
+        raise FormulaError(f"The terms are missing right of '~'; {example}.", formula, tilde)
     if before:
         remedy = written(f"~ {formula[after[0].start :].strip()}")
         models = parameter or kind.of
         message = f"{what} has nothing left of '~': it models {models}; {remedy}"
-        raise FormulaError(message, formula, before[0].start)
+        raise FormulaError(f"{message}.", formula, before[0].start)
     syntax = read_side(formula, after, own)
     node, parts = split_parts(syntax)
     if parts:
         remedy = "censoring and truncation stand in the formula of the model"
-        syntax.fail(parts[0], f"{what} has no '|'; {remedy}")
+        syntax.fail(parts[0], f"{what} has no '|'; {remedy}.")
     terms = read_terms(syntax, node)
     outside = () if beside is None else beside.names(*(role for role in ROLES if role not in INPUT_ROLES))
     fields, _ = _linear_fields(syntax, terms, columns, (), outside)
@@ -106,14 +106,14 @@ def parse_scale_formula(
         **fields, gps=tuple(replace(term, name=f"{kind.argument}: {term.name}", line=False) for term in terms.gps)
     )
     if spec.linear == "0" and not terms.offsets and not terms.gps:
-        syntax.fail(node, f"Nothing is left of the {part}; write {kind.known}")
+        syntax.fail(node, f"Nothing is left of the {part}; write {kind.known}.")
     _check_columns(formula, spec.variables, terms, columns)
     _check_names(syntax, terms, spec.variables)
     responses = set() if beside is None else _responses(beside.variables)
     for variable in spec.variables:
         if variable.name in responses:
             message = f"The response {variable.name!r} cannot stand in the formula of its {part}"
-            raise FormulaError(message, formula, variable.start)
+            raise FormulaError(f"{message}.", formula, variable.start)
     return spec
 
 
@@ -151,14 +151,14 @@ def split_sides(formula: str, empty: str, no_tilde: str) -> tuple[tuple[Token, .
     """Tokens left of the one ``~``, its place, and the tokens right of it."""
     tokens = tokenize(formula)
     if not tokens:
-        raise FormulaError(empty, formula, 0)
+        raise FormulaError(f"{empty}.", formula, 0)
     middle, *more = [i for i, token in enumerate(tokens) if token.text == "~"] or [-1]
     if middle < 0:
-        raise FormulaError(no_tilde, formula, tokens[0].start)
+        raise FormulaError(f"{no_tilde}.", formula, tokens[0].start)
     if more:
         bars = any(token.text == "|" for token in tokens[middle : more[0]])
         hint = "; instruments enter by the residuals of a first regression, y ~ x + residual" if bars else ""
-        raise FormulaError(f"A formula has one '~'{hint}", formula, tokens[more[0]].start)
+        raise FormulaError(f"A formula has one '~'{hint}.", formula, tokens[more[0]].start)
     return tokens[:middle], tokens[middle].start, tokens[middle + 1 :]
 
 
@@ -199,13 +199,13 @@ def _columns_of_dot(formula: str, dot: int, columns: Collection[str] | None, tak
     """All columns but those used elsewhere and those taken out."""
     said = "'.' means all other columns, but"
     if columns is None:
-        raise FormulaError(f"{said} no columns are known here", formula, dot)
+        raise FormulaError(f"{said} no columns are known here.", formula, dot)
     for column in columns:
         if not isinstance(column, str) or "`" in column or not column.strip():
-            raise FormulaError(f"{said} the name {column!r} cannot stand in a formula; rename it", formula, dot)
+            raise FormulaError(f"{said} the name {column!r} cannot stand in a formula; rename it.", formula, dot)
     others = tuple(column for column in dict.fromkeys(columns) if column not in taken)
     if not others:
-        raise FormulaError(f"{said} none is left", formula, dot)
+        raise FormulaError(f"{said} none is left.", formula, dot)
     return others
 
 
@@ -225,7 +225,7 @@ def _check_columns(
         said = f"; the columns are {_some(known)}"
     if others and not close:
         said += f"; names of columns must be text, and these are not: {_some(others)}"
-    raise FormulaError(f"The data have no column {name!r}{said}", formula, start)
+    raise FormulaError(f"The data have no column {name!r}{said}{'' if close else '.'}", formula, start)
 
 
 def _some(names: list[str]) -> str:
@@ -239,4 +239,4 @@ def _check_names(syntax: Syntax, terms: LinearTerms, variables: Iterable[Variabl
     for term in terms.gps:
         if term.name in others:
             start = next((t.start for t in syntax.tokens if t.text[1:-1] == term.name and t.text[0] in "'\""), 0)
-            raise FormulaError(f"There is already a term {term.name!r}; choose another", syntax.formula, start)
+            raise FormulaError(f"There is already a term {term.name!r}; choose another.", syntax.formula, start)

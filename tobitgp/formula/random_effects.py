@@ -18,10 +18,10 @@ def read_re(syntax: Syntax, node: ast.Call) -> GPTerm:
     """Read ``re(g, name=)``."""
     options = read_options(syntax, node, ("name",), {"by": "re() has no by=; write gp(x, by=g)"})
     if not node.args:
-        syntax.fail(node, "re() needs a column of groups, as in re(g)")
+        syntax.fail(node, "re() needs a column of groups, as in re(g).")
     if len(node.args) > 1:
         g, h = (syntax.text(arg) for arg in node.args[:2])
-        syntax.fail(node.args[1], f"re() takes one column; a group of two is written (1 | {g}:{h})")
+        syntax.fail(node.args[1], f"re() takes one column; a group of two is written (1 | {g}:{h}).")
     by = read_group(syntax, node.args[0], "re", "re()")
     return GPTerm((), read_name(syntax, options["name"]) if "name" in options else _label(by.label), by)
 
@@ -35,7 +35,7 @@ def read_bar(syntax: Syntax, node: ast.BinOp) -> list[GPTerm]:
     left = node.left
     if isinstance(left, ast.BinOp) and isinstance(left.op, ast.BitOr | ast.BitXor):
         remedy = f"write ({syntax.text(left.left)} | {syntax.text(node.right)})"
-        syntax.fail(left.right, f"One '|' sets off the group; {remedy}")
+        syntax.fail(left.right, f"One '|' sets off the group; {remedy}.")
     groups, columns = _read_groups(syntax, node.right), _read_columns(syntax, left)
     alone = columns.linear == "1"
     terms = []
@@ -54,7 +54,7 @@ def _read_groups(syntax: Syntax, node: ast.expr) -> list[tuple[Expression, tuple
         by, crossed = outer[-1]
         twice = next((part for part in parts if part.label in [other.label for other in crossed or (by,)]), None)
         if twice is not None:
-            syntax.fail(node.right, f"The group {twice.label} stands twice; leave one of them out")
+            syntax.fail(node.right, f"The group {twice.label} stands twice; leave one of them out.")
         parts = (*(crossed or (by,)), *parts)
         return [*outer, (replace(by, text=":".join(part.text for part in parts)), parts)]
     parts = _read_crossed(syntax, node)
@@ -68,14 +68,14 @@ def _read_crossed(syntax: Syntax, node: ast.expr) -> tuple[Expression, ...]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):
         a, b = syntax.text(node.left), syntax.text(node.right)
         also = f" + (1 | {a}:{b})" if isinstance(node.op, ast.Mult) else ""
-        syntax.fail(node, f"Groups that cross are terms of their own; write (1 | {a}) + (1 | {b}){also}")
+        syntax.fail(node, f"Groups that cross are terms of their own; write (1 | {a}) + (1 | {b}){also}.")
     found = []
     for part in operands(node, ast.MatMult):
         if called(part) in PLACES:
-            syntax.fail(part, f"{called(part)}(...) stands {PLACES[called(part)]}, outside brackets")
+            syntax.fail(part, f"{called(part)}(...) stands {PLACES[called(part)]}, outside brackets.")
         found.append(read_group(syntax, part, "re", "A random effect"))
         if any(found[-1].label == other.label for other in found[:-1]):
-            syntax.fail(part, f"The group {found[-1].label} stands twice; leave one of them out")
+            syntax.fail(part, f"The group {found[-1].label} stands twice; leave one of them out.")
     return tuple(found)
 
 
@@ -93,7 +93,7 @@ def _read_columns(syntax: Syntax, node: ast.expr) -> EffectsPart:
     own = syntax.variables[met:]
     text = linear_text(syntax, terms, ())
     if text == "0":
-        syntax.fail(node, f"Nothing differs between the groups; {_INTERCEPT}")
+        syntax.fail(node, f"Nothing differs between the groups; {_INTERCEPT}.")
     part = EffectsPart(
         formula=syntax.text(node),
         linear=text,
@@ -111,6 +111,6 @@ def _refuse_others(syntax: Syntax, term: ast.expr) -> None:
     name = called(term)
     if name in (*PROCESSES, "offset", "mixture"):
         remedy = "a curve for each group is gp(x, by=g)" if name in PROCESSES else _INTERCEPT
-        syntax.fail(term, f"{name}(...) cannot stand in a random effect; {remedy}")
+        syntax.fail(term, f"{name}(...) cannot stand in a random effect; {remedy}.")
     if any(is_dot(item) for item in ast.walk(term)):
-        syntax.fail(term, "'.' cannot stand in a random effect; write the columns out")
+        syntax.fail(term, "'.' cannot stand in a random effect; write the columns out.")

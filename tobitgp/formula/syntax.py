@@ -190,7 +190,7 @@ def read_side(formula: str, tokens: tuple[Token, ...], functions: UserFunctions 
     except SyntaxError as error:
         raise _syntax_error(error, formula, tokens) from None
     except (RecursionError, MemoryError, ValueError):
-        raise FormulaError("The formula is nested too deeply", formula, start) from None
+        raise FormulaError("The formula is nested too deeply.", formula, start) from None
     offsets = None if text.isascii() else (*(i for i, char in enumerate(text) for _ in char.encode()), len(text))
     syntax = Syntax(formula, start, tokens, tree, offsets, functions)
     for node in ast.walk(tree):
@@ -201,7 +201,7 @@ def read_side(formula: str, tokens: tuple[Token, ...], functions: UserFunctions 
         arguments = node.keywords if isinstance(node, ast.Call) else []
         for i, argument in enumerate(arguments):  # Python's parser keeps both of two arguments of one name
             if argument.arg in [other.arg for other in arguments[:i]]:
-                syntax.fail(argument, f"{argument.arg}= is given twice")
+                syntax.fail(argument, f"{argument.arg}= is given twice.")
     return syntax
 
 
@@ -225,13 +225,13 @@ def check_depth(syntax: Syntax, node: ast.expr) -> None:
         level = [child for parent in level for child in ast.iter_child_nodes(parent)]
         if not level:
             return
-    syntax.fail(node, f"This term is nested more than {MAX_DEPTH} operations deep; make the column in the data first")
+    syntax.fail(node, f"This term is nested more than {MAX_DEPTH} operations deep; make the column in the data first.")
 
 
 def tokenize(formula: str) -> tuple[Token, ...]:
     """Cut a formula into tokens, refusing what is no formula at all."""
     if len(formula) > MAX_LENGTH:
-        raise FormulaError(f"The formula has {len(formula)} characters; at most {MAX_LENGTH} are read")
+        raise FormulaError(f"The formula has {len(formula)} characters; at most {MAX_LENGTH} are read.")
     raw = _scan(formula)
     tokens: list[Token] = []
     opened: list[Token] = []
@@ -276,7 +276,7 @@ def _scan(formula: str) -> list[Token]:
             _fail(formula, token, f"'{text}' is a word of Python and not part of the language; {remedy}")
     n_operators = sum(token.text in _COUNTED for token in tokens)
     if n_operators > MAX_OPERATORS:
-        raise FormulaError(f"The formula has {n_operators} operators; at most {MAX_OPERATORS} are read")
+        raise FormulaError(f"The formula has {n_operators} operators; at most {MAX_OPERATORS} are read.")
     return tokens
 
 
@@ -342,7 +342,7 @@ def _with_role(formula: str, before: Token | None, token: Token, after: Token | 
 
 
 def _fail(formula: str, token: Token, message: str) -> NoReturn:
-    raise FormulaError(message, formula, token.start)
+    raise FormulaError(f"{message}.", formula, token.start)
 
 
 def _syntax_error(error: SyntaxError, formula: str, tokens: tuple[Token, ...]) -> FormulaError:
@@ -350,12 +350,12 @@ def _syntax_error(error: SyntaxError, formula: str, tokens: tuple[Token, ...]) -
     first, last = tokens[0], tokens[-1]
     if not last.ends_operand:
         message = f"Something is missing after '{last.text}'; complete it or take it out"
-        return FormulaError(message, formula, last.start)
+        return FormulaError(f"{message}.", formula, last.start)
     if not first.begins_operand and first.text not in "+-" and first.role != "dot":
-        return FormulaError(f"Something is missing before '{first.text}'", formula, first.start)
+        return FormulaError(f"Something is missing before '{first.text}'.", formula, first.start)
     position = min(max(first.start + (error.offset or 1) - 1, first.start), last.end - 1)
     for before, token in itertools.pairwise(tokens):
         if token.start == position and before.kind == token.kind == "operator":
-            return FormulaError(f"Something is missing between '{before.text}' and '{token.text}'", formula, position)
+            return FormulaError(f"Something is missing between '{before.text}' and '{token.text}'.", formula, position)
     message = error.msg if error.msg != "invalid syntax" else "This cannot be read as a formula"
-    return FormulaError(message, formula, position)
+    return FormulaError(f"{message}.", formula, position)

@@ -43,15 +43,16 @@ def two_level(k: int) -> Array:
     return 1.0 - 2.0 * parity
 
 
-def central_composite(k: int) -> tuple[Array, Array]:
+def central_composite(k: int, instead: str = "method=tg.EP(hyper='maximize')") -> tuple[Array, Array]:
     """Points (J, k) and weights that integrate polynomials of degree 4 against a standard normal, (HYP4) and (HYP5).
 
-    A star and a cube on one sphere about the centre, or on two with the radii of Gauss-Radau quadrature.
+    A star and a cube on one sphere about the centre, or on two with the radii of Gauss-Radau quadrature. If k is too
+    large, the error names what to write instead.
     """
     if k > MAX_DIMENSION:
         raise SpecError(
             f"hyper='integrate' averages over at most {MAX_DIMENSION} hyper-parameters, and {k} are free. "
-            "Use method=tg.EP(hyper='maximize'), ard=False in gp(), or fixed=."
+            f"Use {instead}, ard=False in gp(), or fixed=."
         )
     if k == 0:
         return np.zeros((1, 0)), np.ones(1)
@@ -231,7 +232,7 @@ def warn_coarse(fitted: FittedGP, rows: float) -> None:
     if words := bound_words(fitted):
         _warn(words)
     if fitted.nats_left > COARSE:
-        _warn(f"{coarse_words(fitted)}; {coarse_remedy(fitted.parameters, rows)}.", ApproximationWarning)
+        _warn(f"{coarse_words(fitted)}; {coarse_remedy(fitted, rows)}.", ApproximationWarning)
     elif abs(fitted.neighbours_gain) > COARSE:
         _warn(f"{neighbours_words(fitted)}; {NEIGHBOURS_REMEDY}.", ApproximationWarning)
     elif words := rounding_words(fitted, rows):
@@ -313,13 +314,13 @@ def _singular_words(fitted: FittedGP) -> str:
     )
 
 
-def coarse_remedy(parameters: Parameters, rows: float) -> str:
+def coarse_remedy(fitted: FittedGP, rows: float) -> str:
     """What makes the inducing inputs leave less; where the noise is lost to rounding all inputs are no remedy."""
-    if words_for_little_noise(parameters, rows):
+    if words_for_little_noise(fitted.parameters, rows):
         return "give the method more inducing inputs, or raise the value at which sigma is fixed"
     return (
-        "give the method more inducing inputs, use method=tg.EP(inducing=None), or gp(..., approximation='vecchia'), "
-        "in one input 'markov'"
+        f"give the method more inducing inputs, use {fitted.method.written(inducing=None)}, or "
+        "gp(..., approximation='vecchia'), in one input 'markov'"
     )
 
 

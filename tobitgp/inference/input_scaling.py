@@ -32,7 +32,7 @@ def input_scaling(spec: ModelSpec, t: int, X: Moments, constant: bool) -> list[S
         still = [item.text for item, sd in zip(written.inputs, X.spread[factor.columns], strict=True) if sd == 0.0]
         if centred and still and not stationary and X.weight > 0.0:
             what = f"The input {still[0]} of {term.name} is the same in every row"
-            raise DataError(f"{what} and has no slope; leave it out")
+            raise DataError(f"{what} and has no slope; leave it out.")
         found.append(Scaling(factor.columns, centred, factor.ard and stationary))
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import ClassVar, Literal, NamedTuple
 
@@ -13,7 +13,7 @@ from tobitgp.data.arrays import KindRows
 from tobitgp.errors import NumericalError, SpecError
 from tobitgp.likelihoods.families import log_density_exact
 from tobitgp.likelihoods.row_terms import Likelihood
-from tobitgp.method_value import call_text
+from tobitgp.method_value import short_text
 from tobitgp.typing import Array
 
 
@@ -55,6 +55,9 @@ class Traits:
     accelerated: bool = True  # whether its steps gain by Anderson's method
 
 
+Given = tuple[tuple[str, str], ...]  # settings of a public method that differ from the defaults, as text
+
+
 class Method:
     """How the sites of rows are updated, a frozen value; see `tobitgp.EP` for ``site_tol`` and ``site_iterations``."""
 
@@ -63,6 +66,7 @@ class Method:
     tol: float
     max_iterations: int
     damping: float
+    given: Given  # what the user wrote
 
     def __post_init__(self) -> None:
         iterations = self.max_iterations
@@ -84,10 +88,10 @@ class Method:
         return self.traits.evidence_kind
 
     def written(self, **settings: object) -> str:
-        """How a user writes this method with other settings of its public class."""
-        values = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}  # type: ignore[arg-type]
-        own = {name: value for name, value in values.items() if name not in ("tol", "max_iterations")}
-        return f"method=tg.{call_text(type(self).__name__.removesuffix('Updates'), {**own, **settings})}"
+        """How the user writes the method, with settings changed."""
+        texts = {**dict(self.given), **{name: short_text(value) for name, value in settings.items()}}
+        inside = ", ".join(f"{name}={text}" for name, text in texts.items())
+        return f"method=tg.{type(self).__name__.removesuffix('Updates')}({inside})"
 
     @property
     def side_noises(self) -> Literal["shared", "row"] | None:
@@ -149,6 +153,7 @@ class EPUpdates(Method):
     max_iterations: int = 200
     damping: float = 1.0
     floored: bool = False
+    given: Given = field(default=(), compare=False)
     name: ClassVar[str] = "ep"
     traits: ClassVar[Traits] = Traits("ep")
 
@@ -205,6 +210,7 @@ class LaplaceUpdates(Method):
     tol: float = 1e-7
     max_iterations: int = 200
     damping: float = 1.0
+    given: Given = field(default=(), compare=False)
     name: ClassVar[str] = "laplace"
     traits: ClassVar[Traits] = Traits("laplace", "joint", accelerated=False)
 

@@ -277,7 +277,7 @@ def _integrate(
     """Posteriors on a design around the maximum, their weights (HYP6), and the log marginal evidence (HYP7)."""
     objective, T = maximum.objective, maximum.root
     k = T.shape[1]
-    z, design = central_composite(k)
+    z, design = central_composite(k, search.last.written(hyper="maximize"))
     rough = replace(objective, method=loosened(search.method, LOOSE))
 
     def at(point: Array) -> tuple[FeaturePosterior, float] | None:

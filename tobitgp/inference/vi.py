@@ -9,14 +9,14 @@ Newton's method takes the place of a search; for interval and truncated rows too
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from tobitgp.data.arrays import KindRows
 from tobitgp.errors import SpecError
-from tobitgp.inference.method import ROUGH, LaplaceUpdates, Marginals, Method, Slopes, Traits, Update, is_number
+from tobitgp.inference.method import ROUGH, Given, LaplaceUpdates, Marginals, Method, Slopes, Traits, Update, is_number
 from tobitgp.likelihoods.censoring_noise import SideNoise
 from tobitgp.likelihoods.expectations import CrossEntropy, DrawnMeans
 from tobitgp.likelihoods.families import log_density_exact
@@ -106,6 +106,7 @@ class VIUpdates(Method):
     tol: float = 1e-7
     max_iterations: int = 500
     damping: float = 0.5
+    given: Given = field(default=(), compare=False)
     name: ClassVar[str] = "vi"
 
     def __post_init__(self) -> None:

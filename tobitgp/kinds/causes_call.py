@@ -138,7 +138,7 @@ def _read(call: Call) -> tuple[Mapping[Cause | None, CauseFormula], pd.DataFrame
     shared = {one and (one.times, one.column, one.censored, one.all_seen) for one in written.values()}
     if by_cause and (len(shared) != 1 or None in shared):
         raise FormulaError(
-            "formula= by cause holds a formula for each, all with the same Surv(time, cause) left of '~'"
+            "formula= by cause holds a formula for each, all with the same Surv(time, cause) left of '~'."
         )
     first = next(iter(written.values()))
     if first is None:

@@ -12,7 +12,7 @@ from tobitgp.errors import SpecError
 from tobitgp.method_value import MethodValue, naming_settings
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class MixtureAscent(MethodValue):
     """What every method says of its ascents; see `VBCM`."""
 
@@ -32,7 +32,7 @@ class MixtureAscent(MethodValue):
 
 
 @naming_settings
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class VBCM(MixtureAscent):
     """Variational Bayes for mixtures with censored data, by coordinate ascent.
 
@@ -74,7 +74,7 @@ class VBCM(MixtureAscent):
 
 
 @naming_settings
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class SVBCM(MixtureAscent):
     """Stochastic VBCM: steps along natural parameters by batches of rows, then batch passes to the optimum.
 
@@ -144,7 +144,7 @@ class SVBCM(MixtureAscent):
 
 
 @naming_settings
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class EMCM(MixtureAscent):
     """Maximum likelihood by the EM algorithm for mixtures with censored data.
 

@@ -123,7 +123,7 @@ def read_sample(data: Frame, response: str, censored: str | None = None) -> Samp
         if not isinstance(value, str):
             raise DataError(f"{name}={value!r}: the name of a column is needed, as text.")
     if censored is not None and censored not in columns:
-        raise DataError(f"censored={censored!r}: the data have no such column{nearest(censored, columns)}")
+        raise DataError(f"censored={censored!r}: the data have no such column{nearest(censored, columns) or '.'}")
     left, bar, part = (response, "", "") if response in columns else response.partition("|")
     if censored is not None:
         bar, part = "|", f"censor(nondetect={quote(censored)})"
@@ -141,9 +141,9 @@ def read_groups(data: Frame, response: str, censored: str | None, by: str | None
     frame = pd.DataFrame(data) if isinstance(data, dict) else data
     count = column_names(frame).count(by)
     if not count:
-        raise DataError(f"by={by!r}: the data have no such column{nearest(str(by), column_names(frame))}")
+        raise DataError(f"by={by!r}: the data have no such column{nearest(str(by), column_names(frame)) or '.'}")
     if count > 1:
-        raise DataError(f"The data have several columns named {by!r}; rename all but one")
+        raise DataError(f"The data have several columns named {by!r}; rename all but one.")
     lacking = int(frame[by].isna().sum())
     if lacking:
         message = f"{lacking} of {len(frame)} rows are dropped: missing values in {by!r}, the column of groups"

@@ -105,8 +105,12 @@ def average(weight: Array, values: Array) -> Array:
 
 
 def total_sd(weight: Array, mean: Array, variance: Array) -> Array:
-    """Standard deviation (n,) by the law of total variance (PRE2), from component means and variances (J, n)."""
-    between = mean - average(weight, mean)
+    """Standard deviation (n,) by the law of total variance (PRE2), from component means and variances (J, n).
+
+    NaN where a mean is infinite.
+    """
+    with np.errstate(invalid="ignore"):
+        between = mean - average(weight, mean)
     return np.sqrt(average(weight, variance + between * between))
 
 

@@ -25,6 +25,8 @@ FAR = 1e100  # where 1 + z^2 / df is z^2 / df
 
 def log_density(z: Array, df: float, order: int = 3) -> tuple[Array, ...]:
     """Log density of Student's t and its first ``order`` derivatives."""
+    if (np.abs(z) > FAR).any():
+        return _log_density_far_out(z, df, order)
     square = z * z
     values = [-0.5 * np.log(df) - betaln(0.5 * df, 0.5) - 0.5 * (df + 1.0) * np.log1p(square / df)]
     if order:
@@ -34,6 +36,16 @@ def log_density(z: Array, df: float, order: int = 3) -> tuple[Array, ...]:
         values.append(-(df + 1.0) * u * (near - far))
         values.append(2.0 * (df + 1.0) * z * u * u * (3.0 * near - far))
     return tuple(values[: order + 1])
+
+
+def _log_density_far_out(z: Array, df: float, order: int) -> tuple[Array, ...]:
+    """`log_density` where some values have squares that may be too large for a number: a power of them from FAR on."""
+    further = np.maximum(np.abs(z) / FAR, 1.0)
+    value, *slopes = log_density(np.clip(z, -FAR, FAR), df, order)
+    for k in range(len(slopes)):
+        for j in range(k, len(slopes)):
+            slopes[j] = slopes[j] / further
+    return value - (df + 1.0) * np.log(further), *slopes
 
 
 def log_cdf(z: Array, df: float) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 
 from tobitgp.compiled import library
 from tobitgp.errors import SpecError
+from tobitgp.method_value import ComparedByValue
 from tobitgp.numerics.copies import made_anew
 from tobitgp.numerics.linear_algebra import inverse_factor, pivoted_cholesky, solve_upper, triangular_product
 from tobitgp.priors.kernels import Covariance
@@ -246,13 +247,13 @@ def all_inputs(X: Array) -> Array:
     if len(Z) > DENSE_LIMIT:
         raise SpecError(
             f"inducing=None builds a kernel matrix of {len(Z)} x {len(Z)} distinct rows; at most {DENSE_LIMIT} are "
-            "allowed. Use method=tg.EP(inducing='auto'), a number, or an array of locations."
+            "allowed. Use inducing='auto', a number, or an array of locations."
         )
     return Z
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Inducing:
+class Inducing(ComparedByValue):
     """Inducing inputs of a process that are moved to where they tell most.
 
     They ascend a lower bound on the evidence together with the hyper-parameters, as those of Basson et al. [1]_ do;

@@ -260,7 +260,7 @@ def _warnings(results: Fit) -> Notes:
     if bound:
         notes.append(bound)
     if fitted.nats_left > COARSE:
-        notes.append(f"{coarse_words(fitted)}; {coarse_remedy(fitted.parameters, results.nobs)}.")
+        notes.append(f"{coarse_words(fitted)}; {coarse_remedy(fitted, results.nobs)}.")
     elif rounding := rounding_words(fitted, results.nobs):
         notes.append(rounding)
     if results.evidence_kind in _NO_EVIDENCE:

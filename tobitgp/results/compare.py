@@ -32,7 +32,7 @@ CRITERIA = {
     "log_evidence": Criterion(1, 1.0, True, "every fit with a posterior has it"),
     "elbo": Criterion(1, 1.0, True, "every fit with a posterior has it"),
     "log_evidence_integrated": Criterion(
-        1, 1.0, True, "method=tg.EP(hyper='integrate') forms it, with proper priors of all hyper-parameters"
+        1, 1.0, True, "it takes proper priors of all hyper-parameters, and an average over them"
     ),
     "loo": Criterion(1, 1.0, False, "it takes the rows of a fit, and draws of its parameters", True),
     "waic": Criterion(1, 1.0, False, "it takes the rows of a fit, and draws of its parameters", True),
@@ -179,8 +179,9 @@ def _values(fits: dict[str, Any], by: str) -> Array:
     lacking = [name for name, value in values.items() if np.isnan(value)]
     if lacking:
         had = [b for b in CRITERIA if all(np.isfinite(read_value(fit, b)) for fit in fits.values())]
+        how = f" Fit with {fits[lacking[0]]._method_with(hyper='integrate')}." if by.endswith("integrated") else ""
         raise SpecError(
-            f"by={by!r} is not available for {', '.join(map(repr, lacking))}: {CRITERIA[by].where}. "
+            f"by={by!r} is not available for {', '.join(map(repr, lacking))}: {CRITERIA[by].where}.{how} "
             f"All of these fits have {', '.join(map(repr, had)) or 'nothing in common'}."
         )
     return np.array(list(values.values()))

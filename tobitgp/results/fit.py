@@ -18,6 +18,7 @@ from tobitgp.distributions.event_times import Joined
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
+from tobitgp.method_value import call_text
 from tobitgp.numerics.sampling import Rng
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
@@ -184,6 +185,10 @@ class Fit:
     def evidence_kind(self) -> str:
         """What the fit is compared by."""
         raise NotImplementedError
+
+    def _method_with(self, **settings: Any) -> str:
+        """How the user writes the method of the fit, or one that forms a posterior, with settings changed."""
+        return f"method=tg.{call_text('EP', settings)}"
 
     @property
     def converged(self) -> bool:

@@ -1,12 +1,17 @@
 """Methods as values with settings, and errors that say where a setting is written."""
 
+import copy
 import dataclasses
+import pickle
+import re
+import warnings
 
 import numpy as np
 import pytest
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
+from tobitgp.method_value import ComparedByValue
 
 LINEAR, PROCESS, MIXTURE = "y ~ x | censor(lower)", "y ~ gp(x) | censor(lower)", "y ~ mixture(2)"
 VALUES = [tg.EP(), tg.VI(), tg.Laplace(), tg.MLE(), tg.VBCM(), tg.SVBCM(), tg.EMCM()]
@@ -26,6 +31,58 @@ def test_values_are_frozen_and_show_what_differs_from_the_defaults(method):
     assert eval(f"tg.{other!r}") == other != method
     with pytest.raises(dataclasses.FrozenInstanceError):
         method.max_iter = 3
+
+
+Z = np.linspace(0.0, 1.0, 4)[:, None]
+LOCATED = {
+    "array": lambda Z: tg.EP(inducing=Z),
+    "dict": lambda Z: tg.VI(inducing={"gp(x)": Z, "gp(z)": 3}),
+    "moved": lambda Z: tg.Laplace(inducing=tg.Inducing(Z)),
+    "moved in a dict": lambda Z: tg.EP(inducing={"gp(x)": tg.Inducing(Z)}),
+    "bands": lambda Z: tg.PH("piecewise", bands=1.0 + Z[:, 0]),
+}
+
+
+@pytest.mark.parametrize("of", LOCATED.values(), ids=LOCATED)
+def test_settings_that_hold_arrays_are_compared_by_their_values(of):
+    """Equal settings have equal hashes; another number, or another class, differs."""
+    assert of(Z) == of(Z.copy()) == copy.deepcopy(of(Z)) == pickle.loads(pickle.dumps(of(Z)))
+    assert len({of(Z), of(Z.copy()), of(2.0 * Z)}) == 2
+    assert of(Z) != of(2.0 * Z)
+    assert of(Z) not in (of(Z[:-1]), tg.EP(inducing=4), tg.EP(), "auto", None)
+
+
+def test_methods_of_other_classes_differ():
+    assert len({*VALUES, *(type(method)() for method in VALUES)}) == len(VALUES)
+    assert tg.EP(inducing=Z) != tg.Laplace(inducing=Z)
+
+
+def test_every_method_is_compared_by_value():
+    """A class that forgets ``eq=False`` would compare arrays by ``==``."""
+
+    def below(cls):
+        return {sub for each in cls.__subclasses__() for sub in (each, *below(each))}
+
+    for cls in below(ComparedByValue):
+        assert cls.__eq__ is ComparedByValue.__eq__, cls
+        assert cls.__hash__ is ComparedByValue.__hash__, cls
+
+
+@pytest.mark.parametrize("method", [tg.VI(inducing=4, hyper="maximize"), tg.Laplace(inducing=4, n_starts=1), tg.EP()])
+def test_advice_is_the_method_of_the_user_with_one_setting_changed(data, method):
+    """In summaries, warnings and errors about the settings, whatever else the user set."""
+    fixed = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.02, "sigma": 0.1}
+    finer = dataclasses.replace(method, inducing=None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        res = tg.fit(PROCESS, data, method=dataclasses.replace(method, inducing=4), fixed=fixed)
+    advice = f"use method=tg.{finer!r}, or gp(..., approximation='vecchia')"
+    assert any(advice in str(one.message) for one in caught)
+    assert advice in res.check().table.loc["inducing inputs", "words"]
+    maximised = tg.fit(PROCESS, data, method=dataclasses.replace(method, inducing="auto", hyper="maximize"))
+    integrating = dataclasses.replace(method, inducing="auto", hyper="integrate")
+    with pytest.raises(SpecError, match=re.escape(f"Fit with method=tg.{integrating!r}.")):
+        tg.compare([maximised], by="log_evidence_integrated")
 
 
 def test_long_values_are_shown_by_dots():

@@ -229,9 +229,9 @@ def test_nothing_to_fit(frame):
     empty = frame.assign(x=np.nan)
     with pytest.raises(DataError, match=r"No row is left: missing values in 'x' \(12\)"):
         ready("y ~ gp(x)", empty)
-    with pytest.raises(DataError, match=r"No row is left: all 12 have weight 0$"):
+    with pytest.raises(DataError, match=r"No row is left: all 12 have weight 0\.$"):
         ready("y ~ gp(x)", frame, weights=np.zeros(N))
-    with pytest.raises(DataError, match=r"missing values in 'x' \(7\), and 5 rows of weight 0$"):
+    with pytest.raises(DataError, match=r"missing values in 'x' \(7\), and 5 rows of weight 0\.$"):
         ready("y ~ gp(x)", empty, weights=np.r_[np.zeros(5), np.ones(N - 5)])
     with pytest.raises(DataError, match="all 12 are censored"):
         ready("y ~ gp(x) | censor(2)", frame.assign(y=2.0), censored="drop")

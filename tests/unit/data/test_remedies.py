@@ -19,7 +19,7 @@ def refused(formula, df, **options):
 def follow(message, df):
     """The table after the code that a message ends with."""
     space = {"df": df.copy(), "pd": pd}
-    exec(re.search(r"df(\[.*?\])? = (df|pd).*$", message)[0], space)
+    exec(re.search(r"df(\[.*?\])? = (df|pd).*$", message.removesuffix("."))[0], space)
     return space["df"]
 
 
@@ -88,7 +88,7 @@ def test_flags_are_the_right_way_round(what, levels, marks):
     df = pd.DataFrame({"y": [0.5, 1.2, 0.5, 2.0, 3.0, 1.0], "f": f})
     written = "y ~ 1 | censor(nondetect=f)" if what == "nondetect" else "Surv(y, f) ~ 1"
     message = refused(written, df, family="lognormal")
-    part = message.partition("as in ")[2]
+    part = message.removesuffix(".").partition("as in ")[2]
     formula = f"y ~ 1 | {part}" if what == "nondetect" else f"{part} ~ 1"
     counts = tg.fit(formula, df, family="lognormal").counts
     marked = int(np.isin(f, marks).sum())
@@ -98,7 +98,7 @@ def test_flags_are_the_right_way_round(what, levels, marks):
 def test_flags_of_which_nothing_is_known_are_not_guessed():
     df = pd.DataFrame({"y": [0.5, 1.2, 0.5, 2.0], "f": ["p", "q", "p", "q"]})
     message = refused("y ~ 1 | censor(nondetect=f)", df, family="lognormal")
-    assert message.endswith("censor(nondetect=f == 'p') or censor(nondetect=f == 'q')")
+    assert message.endswith("censor(nondetect=f == 'p') or censor(nondetect=f == 'q').")
 
 
 LAB = pd.DataFrame({"y": [0.5, 1.2, 0.5, 2, 3, 1], "q": ["U", None, "UJ", "J", None, "J"], "x": [1.0, 2, 3, 4, 5, 6]})
@@ -116,7 +116,7 @@ LAB = pd.DataFrame({"y": [0.5, 1.2, 0.5, 2, 3, 1], "q": ["U", None, "UJ", "J", N
 )
 def test_compound_flags_of_pandas_are_told_how_to_be_written(written, left):
     message = refused(f"y ~ 1 | censor(nondetect={written})", LAB, family="lognormal")
-    formula = re.search(r"write (.*?)(, a comparison.*)?$", message)[1]
+    formula = re.search(r"write (.*?)(, a comparison.*)?\.$", message)[1]
     res = tg.fit(f"y ~ 1 | censor(nondetect={formula})", LAB, family="lognormal")
     assert res.counts[["exact", "left"]].tolist() == [6 - left, left]
 

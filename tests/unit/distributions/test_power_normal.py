@@ -64,7 +64,9 @@ def test_probability_of_zero():
     assert np.exp(y.logcdf(np.zeros(1)))[0] == pytest.approx(mass)
     assert y.ppf(0.5 * mass)[0] == 0.0 < y.ppf(1.01 * mass)[0]
     assert y.log_odds(np.zeros(1))[0] == pytest.approx(np.log((1.0 - mass) / mass))
-    assert y.logsf(np.zeros(1))[0] == 0.0  # what is 0 was there from the start
+    assert y.logsf(np.zeros(1))[0] == pytest.approx(np.log1p(-mass))
+    assert y.log_mass(np.zeros(1), np.full(1, np.inf))[0] == pytest.approx(np.log1p(-mass))
+    assert y.logsf(np.full(1, -1e-9))[0] == 0.0
     negative = of(-0.5, mu=1.0, sigma=1.0)
     assert np.exp(negative.logsf(FREE))[0] == pytest.approx(norm.sf(1.0))
     assert negative.mean()[0] == np.inf

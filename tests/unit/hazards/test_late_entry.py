@@ -153,6 +153,8 @@ def test_times_beyond_the_last_exit_are_said_to_be(short):
         lambda: short.standardise({"x": [1.0]}, "rmst", times=3.0),
         lambda: short.standardise({"x": [1.0]}, times=1.5, conditional_after=1.0),
         lambda: tg.contrast(short, {"x": 1.0}, {"x": 0.0}, times=3.0),
+        lambda: short.marginal_effects("rmst", times=3.0),
+        lambda: short.marginal_effects("survival", times=3.0),
         lambda: short.plot_effect("x"),
     ):
         with pytest.warns(ApproximationWarning, match="the last exit") as heard:

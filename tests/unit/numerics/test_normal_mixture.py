@@ -70,3 +70,11 @@ def test_exponential_sd_where_squares_leave_the_numbers(shift):
 def test_exponential_sd_beyond_all_numbers_is_infinite():
     found = exponential_sd(np.array([0.5, 0.5]), np.array([[0.0, 900.0], [1.0, 900.0]]), np.array([[30.0, 0.0]] * 2))
     np.testing.assert_array_equal(found, [np.inf, 0.0])
+
+
+def test_the_spread_about_an_infinite_mean_is_none():
+    """Without a warning of numpy's; other columns keep theirs."""
+    weight, mean = np.array([0.4, 0.6]), np.array([[np.inf, 0.0], [np.inf, 1.0]])
+    found = total_sd(weight, mean, np.ones((2, 2)))
+    assert np.isnan(found[0])
+    assert found[1] == np.sqrt(1.0 + 0.24)

@@ -15,6 +15,7 @@ from tobitgp.data.arrays import CensoredResponse
 from tobitgp.distributions.piecewise import band_of
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.hazard_formula import BAND, EVENT, EXPOSURE, TIME, WEIGHT
+from tobitgp.method_value import ComparedByValue
 from tobitgp.priors.kernels import KERNELS
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -27,8 +28,8 @@ _GOES_WITH = {"bands": _CUT, "kernel": _CUT, "df": _SPLINE, "link": _SPLINE, "fr
 BANDS = {"gp": 40, "piecewise": 10}
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class PH:
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class PH(ComparedByValue):
     """Proportional hazards, given as ``family=tg.PH(baseline="piecewise")``; ``family="ph"`` is that of the defaults.
 
     Parameters

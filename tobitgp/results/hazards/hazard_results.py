@@ -181,6 +181,9 @@ class HazardResults(Results):
         """
         return float(getattr(self.cells, "log_evidence_integrated", np.nan))
 
+    def _method_with(self, **settings: Any) -> str:
+        return self.cells._method_with(**settings)
+
     @property
     def evidence_kind(self) -> str:
         """What ``log_evidence`` is, as of a process, or ``"loglik"``."""

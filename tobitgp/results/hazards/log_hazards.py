@@ -91,15 +91,19 @@ def effect_on_rows(parts: HazardParts, change: Change, rows: Rows, asked: Effect
     question = asked.question(True, rows)
     times = HazardTimes.of_rows(parts, pd.concat(change.frames), ())
     known, n = times.drawn(times.furthest(None) if question.response else asked.value), len(rows.weight)
-    value, drawn = 0.0, np.zeros(1)
+    value, drawn, at_time = 0.0, np.zeros(1), asked.what in ("prob", *AT_TIMES)
+    latest = asked.value if at_time else 0.0
     share = rows.weight * change.multiplier(by_share=asked.by_share) / change.width
     for span in row_chunks(0, n, CHUNK):
         of_rows, every = question.take(span), np.arange(n)[span]
         for sign, at in ((1.0, every), (-1.0, n + every)):
             part = known.take(at)
             with np.errstate(invalid="ignore"):  # of times that are infinite
-                value += sign * float(share[span] @ asked.scaled(part.value(of_rows)))
+                found = part.value(of_rows)
+                value += sign * float(share[span] @ asked.scaled(found))
                 drawn = drawn + sign * (share[span] @ asked.scaled(part.numbers(of_rows)))
+            latest = latest if at_time else max(latest, float(found[np.isfinite(found)].max(initial=0.0)))
+    times.warn_beyond(latest)
     if np.isfinite(value) and not np.isfinite(drawn).all():
         warnings.warn(
             f"The effect of {change.variable} on what={asked.what!r} has no standard error, because some times are "

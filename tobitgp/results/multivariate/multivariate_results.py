@@ -189,6 +189,9 @@ class MultivariateResults(Results):
         """
         return self.stacked.converged
 
+    def _method_with(self, **settings: Any) -> str:
+        return self.stacked._method_with(**settings)
+
     @property
     def evidence_kind(self) -> str:
         """What ``log_evidence`` is, in a word, as of :attr:`GPResults.evidence_kind`."""

@@ -205,6 +205,9 @@ class GPResults(Results):
         """
         return float(self._parts.fitted.log_evidence_integrated)
 
+    def _method_with(self, **settings: Any) -> str:
+        return self._parts.fitted.method.written(**settings)
+
     @property
     def evidence_kind(self) -> str:
         """What ``log_evidence`` is: "ep", "laplace", "elbo", a bound's name; "exact" of plain Gaussian values."""
