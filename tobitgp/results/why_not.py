@@ -54,6 +54,11 @@ NO_LINE = Reason("A mixture has no location that is linear or a process.", ("mix
 NO_SLOPES = Reason("A mixture has no degrees of freedom of residuals.", ("mixture",))
 PRIORS_ONLY = Reason("A mixture has priors where a process has hyper-parameters.", ("mixture",))
 NO_GAUSSIAN = Reason("A mixture has no Gaussian posterior whose importance weights could be computed.", ("mixture",))
+MIRRORED = Reason(
+    "The exact posterior is the same at the mirror image of each coordinate, so that no Gaussian is close to it.",
+    ("latent",),
+)
+NO_PRIORS_OF = Reason("Parameters maximise a bound and have no priors.", ("latent",))
 NO_PREDICTED_ROW = Reason(
     "All rows of a mixture have the same prediction, so that no row is compared with its own.", ("mixture",)
 )
@@ -134,9 +139,10 @@ _LIKELIHOOD, _POSTERIOR = (NO_COLUMNS, NOT_MAXIMISED), (NOT_POSTERIOR, PRIORS_ON
 WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     **dict.fromkeys(("influence", "llnull", "lr_test", "profile_interval", "prsquared", "prsquared_vz"), _LIKELIHOOD),
     **dict.fromkeys(("aic", "bic", "bootstrap", "cov_type", "llf"), (NOT_MAXIMISED,)),
-    **dict.fromkeys(("elbo", "hyperparameters", "log_evidence", "log_evidence_integrated", "priors"), _POSTERIOR),
+    **dict.fromkeys(("elbo", "hyperparameters", "log_evidence"), _POSTERIOR),
+    **dict.fromkeys(("log_evidence_integrated", "priors"), (*_POSTERIOR, NO_PRIORS_OF)),
     **dict.fromkeys(("inducing_inputs", "slopes", "from_parts"), (NOT_PROCESS,)),
-    "k_hat": (NO_GAUSSIAN, SHARED, POWER_VARIES),
+    "k_hat": (NO_GAUSSIAN, SHARED, POWER_VARIES, MIRRORED),
     "posterior": (NO_LINE, CAUSES, POWER_VARIES),
     "plot_evidence": (NOT_POSTERIOR,),
     "group_effects": (NO_GROUPS,),

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import truncnorm
+from tobitgp.latent.latent_values import PossibleValues
 
 import tobitgp as tg
 from tobitgp.errors import DataError, FormulaError, SpecError, UnavailableError
 from tobitgp.latent.collapsed_bound import ResponseEnds
-from tobitgp.latent.latent_values import PossibleValues
 
 FORMULA = "mvbind(y1, y2, y3, y4, y5) ~ gp(latent(3)) | censor(y1=limit1, y2=(None, 1.5))"
 
