@@ -12,7 +12,7 @@ import pandas as pd
 from support.answers import FIRST, Scale
 from support.kinds import Kind
 
-RESPONSES = ["low", "limit", "pos", "least", "time", "entry", "until", "other"]
+RESPONSES = ["low", "limit", "pos", "least", "time", "entry", "until", "other", "third"]
 UNIT, FAR, SHIFT = 365.25, 1e5, 40.0
 Frames = Callable[[pd.DataFrame], pd.DataFrame]
 Kinds = Callable[[Kind], Kind]
@@ -64,7 +64,7 @@ def gaussian(kind: Kind) -> bool:
 
 
 def real(kind: Kind) -> bool:
-    return response(kind) in ("low", "mvbind(low, other)")
+    return response(kind) == "low" or response(kind).startswith("mvbind(low, other")
 
 
 def replaced(old: str, new: str) -> Kinds:
@@ -162,13 +162,13 @@ RESPONSE = {
         lost=why(COUNTS, lambda kind: response(kind) != "count"),
     ),
     "origin of the response": Transformation(
-        columns(["low", "limit", "other"], 1.0, SHIFT),
+        columns(["low", "limit", "other", "third"], 1.0, SHIFT),
         scale=Scale(1.0, SHIFT),
         moves="Intercept",
         lost=why("times and counts begin at 0", real),
     ),
     "mirror image": Transformation(
-        columns(["low", "limit", "other"], -1.0),
+        columns(["low", "limit", "other", "third"], -1.0),
         kind=lambda kind: replaced("(limit)", "(None, limit)")(replaced("=limit)", "=(None, limit))")(kind)),
         scale=Scale(-1.0),
         moves=".*",
@@ -231,7 +231,6 @@ def exact_rows(kind: Kind, data: pd.DataFrame) -> float:
         limit = {"low": "limit", "pos": "least"}[left]
         return float((weight * (data[left] > data[limit] if "censor" in kind.formula else 1.0)).sum())
     if left.startswith("mvbind"):
-        return float(
-            len(data) + (data["low"] > data["limit"] if "censor" in kind.formula else data["low"] > -np.inf).sum()
-        )
+        limit = data["limit"] if "censor" in kind.formula else -np.inf
+        return float(len(data) * left.count(",") + (data["low"] > limit).sum())
     return float((weight * (data["dead"] if "dead" in left else data["event"])).sum())

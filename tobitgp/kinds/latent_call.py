@@ -134,8 +134,9 @@ class Latent(Kind):
         if len(ends.lower) < 3:
             raise DataError(f"{len(ends.lower)} rows: gp(latent(...)) needs at least 3. Give more rows.")
         centre, scale = _units(ends)
-        order = np.lexsort([*ends.upper.T, *ends.lower.T])  # so that the order of rows does not show
-        own = ResponseEnds(*((end[order] - centre) / scale for end in ends))
+        own = ResponseEnds(*((end - centre) / scale for end in ends))
+        order = np.lexsort(np.abs(filled(own)).T)  # so that the order of rows and the sign of responses do not show
+        own = ResponseEnds(*(end[order] for end in own))
         with breakdown_in_words(), progress_bar(asked.progress) as on_step:
             found = search(
                 own,

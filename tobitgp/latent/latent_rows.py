@@ -10,6 +10,7 @@ from tobitgp.latent.collapsed_bound import ProcessPosterior, ResponseEnds, Respo
 from tobitgp.latent.latent_posterior import exact_posterior, expected_terms
 from tobitgp.latent.latent_search import BOUNDS, divergence
 from tobitgp.latent.psi_statistics import InducingInputs, NormalInputs, PsiStatistics
+from tobitgp.latent.weighted_points import WeightedPoints, kernel_at, weighted_points
 from tobitgp.numerics.many_maxima import many_maxima
 from tobitgp.typing import Array, IntArray
 
@@ -29,9 +30,14 @@ class LatentProcesses:
         psi = PsiStatistics(inputs, self.inducing)
         return replace(self, posterior=exact_posterior(psi, responses, self.scales, self.posterior))
 
-    def moments(self, inputs: NormalInputs) -> tuple[Array, Array]:
+    def located(self, responses: ResponseEnds) -> WeightedPoints:
+        """Coordinates of rows from their responses, which may be missing: (LAT15)."""
+        inputs = self.infer(responses)
+        return weighted_points(inputs, responses, self.inducing, self.scales, self.posterior)
+
+    def moments(self, points: WeightedPoints) -> tuple[Array, Array]:
         """Means and variances of the responses without noise, (n, D) each: (LAT8)."""
-        mean, var = self.posterior.moments(PsiStatistics(inputs, self.inducing))
+        mean, var = self.posterior.moments(points)
         return self.scales.level + self.scales.sd * mean, np.square(self.scales.sd) * var
 
     def objective(self, inputs: NormalInputs, responses: ResponseEnds) -> tuple[Array, Array, Array]:
@@ -79,13 +85,13 @@ class LatentProcesses:
         inputs = inputs_at(many_maxima(bounds_of, np.concatenate([start.mean, np.log(start.var)], axis=1)))
         return self.objective(inputs, responses)[0], inputs
 
-    def covariances(self, inputs: NormalInputs) -> Array:
+    def covariances(self, points: WeightedPoints) -> Array:
         """Covariances of the responses without noise in all rows, (D, n, D, n).
 
         Rows share the processes, and responses of a row its coordinates: (LAT14).
         """
-        psi, posterior = PsiStatistics(inputs, self.inducing), self.posterior
-        D, n = len(posterior.w), len(inputs.mean)
+        psi, posterior = points, self.posterior
+        D, n = len(posterior.w), len(points.x)
         half, out, rows = np.linalg.inv(posterior.factor), np.zeros((D, n, D, n)), np.arange(n)
         mean, var = posterior.moments(psi)
         A, a = psi.psi1 @ half.T, posterior.unwhitened
@@ -98,16 +104,14 @@ class LatentProcesses:
         unit = self.scales.sd
         return np.asarray(out * unit[:, None, None, None] * unit[:, None])
 
-    def draw(self, inputs: NormalInputs, size: int, rng: np.random.Generator) -> Array:
+    def draw(self, points: WeightedPoints, size: int, rng: np.random.Generator) -> Array:
         """Draws of the responses without noise, (D, n, size): of coordinates and processes together."""
-        posterior, inducing = self.posterior, self.inducing
-        (D, M), (n, Q) = posterior.w.shape, inputs.mean.shape
+        posterior, (D, M), n = self.posterior, self.posterior.w.shape, len(points.x)
         root = np.linalg.cholesky(posterior.B_inverse)
         w = posterior.w[:, :, None] + root @ rng.standard_normal((D, M, size))
         half, out = np.linalg.inv(posterior.factor), np.empty((D, n, size))
         for s in range(size):
-            x = inputs.mean + np.sqrt(inputs.var) * rng.standard_normal((n, Q))
-            A = PsiStatistics(NormalInputs(x, np.zeros_like(x)), inducing).psi1 @ half.T
+            A = kernel_at(points.drawn(rng), self.inducing) @ half.T
             rest = np.sqrt(np.maximum(1.0 - np.square(A).sum(axis=1), 0.0))
             out[:, :, s] = w[:, :, s] @ A.T + rest * rng.standard_normal((D, n))
         scales = self.scales

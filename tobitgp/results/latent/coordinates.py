@@ -15,7 +15,7 @@ from tobitgp.formula.latent import LatentFormula
 from tobitgp.formula.parse import parse_formula
 from tobitgp.latent.collapsed_bound import ResponseEnds
 from tobitgp.latent.latent_rows import LatentProcesses
-from tobitgp.latent.psi_statistics import NormalInputs
+from tobitgp.latent.weighted_points import WeightedPoints
 from tobitgp.results.multivariate.stacked_rows import ends_of, read_responses
 from tobitgp.typing import Array, BoolArray, Frame
 
@@ -30,7 +30,9 @@ class Coordinates:
     processes: LatentProcesses
     centre: Array  # (D,)
     scale: Array  # (D,)
-    found: dict[bytes, NormalInputs] = field(default_factory=dict, compare=False, repr=False)  # last, by what was known
+    found: dict[bytes, WeightedPoints] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # last, by what was known
 
     def read(self, new: Frame) -> ResponseEnds:
         """What rows show of the responses, in units of the processes, (n, D); columns may be missing."""
@@ -49,20 +51,20 @@ class Coordinates:
         own = {v.name for v in variables if v.role in ("response", "bound", "event")}
         return own <= set(column_names(data))
 
-    def inputs(self, known: ResponseEnds) -> NormalInputs:
+    def points(self, known: ResponseEnds) -> WeightedPoints:
         """Coordinates of rows, kept for the next questions about these rows."""
         key = b"".join(end.tobytes() for end in known)
         if key not in self.found:
             while len(self.found) > 2 * len(self.scale):
                 self.found.pop(next(iter(self.found)))
-            self.found[key] = self.processes.infer(known)
+            self.found[key] = self.processes.located(known)
         return self.found[key]
 
     def moments(self, design: Design) -> tuple[Array, Array]:
         """Mean and standard deviation of a response without noise in rows, (n,), on its scale."""
         assert isinstance(design, CoordinateDesign)
         j = design.response
-        mean, var = self.processes.moments(self.inputs(design.known))
+        mean, var = self.processes.moments(self.points(design.known))
         return self.centre[j] + self.scale[j] * mean[:, j], self.scale[j] * np.sqrt(var[:, j])
 
 

@@ -42,14 +42,14 @@ class JointResponse(JointPosterior):
         """Mean (n,) and covariance (n, n) of the response without noise: (LAT14)."""
         state, design = self.parts.state, _design(asked)
         j, coordinates = state.response, state.coordinates
-        V = coordinates.processes.covariances(coordinates.inputs(design.known))[j, :, j]
+        V = coordinates.processes.covariances(coordinates.points(design.known))[j, :, j]
         return coordinates.moments(design)[0], np.square(coordinates.scale[j]) * V
 
     def _drawn(self, design: CoordinateDesign, draws: int, rng: np.random.Generator) -> Array:
         """Draws (n, draws) of the response without noise."""
         state = self.parts.state
         j, coordinates = state.response, state.coordinates
-        f = coordinates.processes.draw(coordinates.inputs(design.known), draws, rng)[j]
+        f = coordinates.processes.draw(coordinates.points(design.known), draws, rng)[j]
         return np.asarray(coordinates.centre[j] + coordinates.scale[j] * f)
 
     def draw(
@@ -115,7 +115,7 @@ class LatentDraws(Draws):
         for one in parts.responses:
             kept |= one.rows.kept
         known = coordinates.standardised((parts.read.ends[0][kept], parts.read.ends[1][kept]))
-        f = coordinates.processes.draw(coordinates.inputs(known), draws, stream)
+        f = coordinates.processes.draw(coordinates.points(known), draws, stream)
         places = [one.rows.kept[kept] for one in parts.responses]
         scaled = zip(f, places, parts.centre, parts.scale, strict=True)
         return cls(parts, tuple(b + a * each[at] for each, at, b, a in scaled), stream)

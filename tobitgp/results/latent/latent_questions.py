@@ -13,7 +13,7 @@ from tobitgp.data.frames import answers_in_kind, reads_frames
 from tobitgp.data.training_summary import held_rows
 from tobitgp.diagnostics.training_draws import read_draws
 from tobitgp.errors import SpecError
-from tobitgp.latent.psi_statistics import NormalInputs
+from tobitgp.latent.weighted_points import WeightedPoints
 from tobitgp.numerics.sampling import generator
 from tobitgp.posterior.seen import conditional_mean
 from tobitgp.results.fit import Fit
@@ -34,10 +34,10 @@ def rows_of(results: Fit, new: Frame | None, exclude: Any = ()) -> list[Asked]:
     return [ask(one, rows, exclude) for one in results.parts.responses]
 
 
-def inputs_of(results: Fit, asked: Asked) -> NormalInputs:
+def points_of(results: Fit, asked: Asked) -> WeightedPoints:
     """Coordinates of rows by all of their responses."""
     assert isinstance(asked.design, CoordinateDesign)
-    found: NormalInputs = results.parts.coordinates.inputs(asked.design.known)
+    found: WeightedPoints = results.parts.coordinates.points(asked.design.known)
     return found
 
 
@@ -79,7 +79,8 @@ def latent(results: Fit, new: Frame | None = None, *, interval: float | None = N
     [[-0.5, 0.3, -1.6, 0.5]]
     """
     level, asked = check_level(interval), rows_of(results, new)[0]
-    mean, var = inputs_of(results, asked)
+    assert isinstance(asked.design, CoordinateDesign)
+    mean, var = results.parts.processes.infer(asked.design.known)
     found = {"estimate": mean, "se": np.sqrt(var)}
     for name, p in zip(("lower", "upper"), tails(level), strict=False):
         found[name] = mean + float(ndtri(p)) * np.sqrt(var)
@@ -226,7 +227,7 @@ def sample(
         each = [sample_rows(results[y], rows, size, what=what, exclude=exclude, rng=stream) for y in parts.labels]
         return np.stack([np.asarray(one, dtype=float).T for one in each], axis=2)
     asked = rows_of(results, new, exclude)
-    y = parts.processes.draw(inputs_of(results, asked[0]), size, stream)
+    y = parts.processes.draw(points_of(results, asked[0]), size, stream)
     if what != "latent":
         y += parts.processes.scales.sigma[:, None, None] * stream.standard_normal(y.shape)
     out = np.full((size, len(asked[0].usable), len(asked)), np.nan)
@@ -284,10 +285,10 @@ def posterior(
         found: Posterior = results[response].posterior(default_rows(results, new), exclude=exclude)
         return found
     parts, asked = results.parts, rows_of(results, new, exclude)[0]
-    inputs, usable, D = inputs_of(results, asked), asked.usable, len(parts.labels)
-    mean, n = parts.processes.moments(inputs)[0], int(usable.sum())
+    points, usable, D = points_of(results, asked), asked.usable, len(parts.labels)
+    mean, n = parts.processes.moments(points)[0], int(usable.sum())
     unit = np.repeat(parts.scale, n)
-    V = np.outer(unit, unit) * parts.processes.covariances(inputs).reshape(D * n, D * n)
+    V = np.outer(unit, unit) * parts.processes.covariances(points).reshape(D * n, D * n)
     index = pd.MultiIndex.from_product([parts.labels, asked.index], names=["response", asked.index.name])
     every = np.flatnonzero(np.tile(usable, D))
     value, covariance = np.full(len(index), np.nan), np.full((len(index),) * 2, np.nan)
