@@ -1,7 +1,7 @@
 """Coordinates of rows as weighted points: (LAT15).
 
-A normal q(x) that maximises a bound is narrower than what the responses of a row say of its coordinates. Points drawn
-from it and from the prior, weighted by the likelihoods of the responses, have the moments of the latter.
+A normal q(x) that maximises a bound is narrower than what the responses of a row say of its coordinates. Points of
+wider normals and of the prior, weighted by the likelihoods of the responses, have the moments of the latter.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tobitgp.latent.collapsed_bound import ProcessPosterior, ResponseEnds, Respo
 from tobitgp.latent.psi_statistics import InducingInputs, NormalInputs, PsiStatistics
 from tobitgp.typing import Array
 
-_POINTS, _WIDER = 128, 1.7  # from each of the two, and how much wider than q(x) one of them is
+_POINTS, _WIDER = 64, (1.3, 3.5)  # of each proposal and their mirror images; widths of proposals in those of q(x)
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,11 @@ def weighted_points(
 ) -> WeightedPoints:
     """Points of rows, whose responses are known as far as they are, weighted by these."""
     e = normal_points(inputs.mean.shape[1])
-    mean, sd = inputs.mean[:, None], _WIDER * np.sqrt(inputs.var)[:, None]
-    x = np.concatenate([mean + sd * e, np.broadcast_to(e, (len(mean), *e.shape))], axis=1)
-    prior = -0.5 * np.square(x).sum(axis=2)
-    near = -0.5 * np.square((x - mean) / sd).sum(axis=2) - np.log(sd).sum(axis=2)
-    log_w = prior - np.logaddexp(prior, near)
+    proposals = [(np.zeros((1, 1, 1)), np.ones((1, 1, 1)))]  # the prior
+    proposals += [(inputs.mean[:, None], wider * np.sqrt(inputs.var)[:, None]) for wider in _WIDER]
+    x = np.concatenate([np.broadcast_to(m + sd * e, (len(inputs.mean), *e.shape)) for m, sd in proposals], axis=1)
+    each = [-0.5 * np.square((x - m) / sd).sum(axis=2) - np.log(sd).sum(axis=2) for m, sd in proposals]
+    log_w = each[0] - np.logaddexp.reduce(each, axis=0)
     points = WeightedPoints(x, np.ones(x.shape[:2]), inducing)
     A = points.kernel @ np.linalg.inv(posterior.factor).T
     rest = np.maximum(1.0 - np.square(A).sum(axis=2), 0.0)
@@ -89,6 +89,7 @@ def normal_points(dimensions: int) -> Array:
     """Quasi-random standard normal points, (S, Q)."""
     from scipy.stats.qmc import Sobol
 
-    points = ndtri(Sobol(dimensions, seed=1).random(_POINTS))
+    half = ndtri(Sobol(dimensions, seed=1).random(_POINTS))
+    points = np.concatenate([half, -half])
     points.flags.writeable = False
     return np.asarray(points)

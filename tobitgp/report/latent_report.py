@@ -30,7 +30,7 @@ def latent_words(results: Any) -> Words:
     relevance = results.relevance()
     dimensions = [(f"dimension {q}", list(row)) for q, row in zip(relevance.index, relevance.to_numpy(), strict=True)]
     local = (
-        "Likelihoods of censored values are replaced by parabolas below them, which makes standard errors too small."
+        "The bound replaces likelihoods of censored values by parabolas below them. Predictions do not use parabolas."
     )
     notes = [
         *noted("warning", [not_converged("raise max_iter.")] * (not results.converged)),

@@ -35,14 +35,14 @@ class Coordinates:
     )  # last, by what was known
 
     def read(self, new: Frame) -> ResponseEnds:
-        """What rows show of the responses, in units of the processes, (n, D); columns may be missing."""
+        """What rows show of the responses, (n, D), on their scale; columns may be missing."""
         data, wide = pd.DataFrame(new), self.formula.wide
         if not any(self._has(j, data) for j in range(len(wide.labels))):
             listed = ", ".join(wide.labels)
             raise DataError(f"new: none of the responses {listed} is in it. Give at least one of them.")
-        return self.standardised(ends_of(read_responses(wide, data, new=True), len(data)))
+        return ResponseEnds(*ends_of(read_responses(wide, data, new=True), len(data)))
 
-    def standardised(self, ends: tuple[Array, Array]) -> ResponseEnds:
+    def standardised(self, ends: ResponseEnds) -> ResponseEnds:
         """Ends in units of the processes."""
         return ResponseEnds(*((end - self.centre) / self.scale for end in ends))
 
@@ -57,7 +57,7 @@ class Coordinates:
         if key not in self.found:
             while len(self.found) > 2 * len(self.scale):
                 self.found.pop(next(iter(self.found)))
-            self.found[key] = self.processes.located(known)
+            self.found[key] = self.processes.located(self.standardised(known))
         return self.found[key]
 
     def moments(self, design: Design) -> tuple[Array, Array]:
@@ -104,7 +104,7 @@ class CoordinateState(DesignState):
         return self.design(ResponseEnds(*(end[usable] for end in ends))), usable
 
     def design(self, ends: ResponseEnds) -> CoordinateDesign:
-        """Rows with ends (n, D) in units of the processes."""
+        """Rows with ends (n, D) of the responses."""
         n = len(ends.lower)
         return CoordinateDesign(
             H=np.ones((n, 1)),

@@ -10,6 +10,7 @@ import numpy as np
 from tobitgp.diagnostics.training_draws import Draws, on_grid, training_rows
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.symmetric_noise import NormalNoise
+from tobitgp.latent.collapsed_bound import ResponseEnds
 from tobitgp.numerics.sampling import Rng, generator, open_uniform
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.seen import LeftOutRows, normal_draws
@@ -114,7 +115,7 @@ class LatentDraws(Draws):
         kept = np.zeros(len(parts.read.data), dtype=bool)
         for one in parts.responses:
             kept |= one.rows.kept
-        known = coordinates.standardised((parts.read.ends[0][kept], parts.read.ends[1][kept]))
+        known = ResponseEnds(*(end[kept] for end in parts.read.ends))
         f = coordinates.processes.draw(coordinates.points(known), draws, stream)
         places = [one.rows.kept[kept] for one in parts.responses]
         scaled = zip(f, places, parts.centre, parts.scale, strict=True)

@@ -18,6 +18,7 @@ from tobitgp.formula.latent import LatentFormula
 from tobitgp.formula.mvbind import Wide
 from tobitgp.formula.parse import parse_formula
 from tobitgp.formula.spec import ModelSpec
+from tobitgp.latent.collapsed_bound import ResponseEnds
 from tobitgp.latent.latent_rows import LatentProcesses
 from tobitgp.likelihoods import Family, resolve_family
 from tobitgp.results.latent.coordinates import Coordinates, CoordinateState
@@ -179,7 +180,7 @@ class LatentParts(ResponsesTogether):
         n, at = len(self.read.data), seen.rows
         kept = np.zeros(n, dtype=np.bool_)
         kept[at] = True
-        design = state.design(self.coordinates.standardised((self.read.ends[0][at], self.read.ends[1][at])))
+        design = state.design(ResponseEnds(*(end[at] for end in self.read.ends)))
         counts = count_kinds(seen.response) | {"dropped": n - len(at)}
         measured = measure_facts(seen.response, ())
         return TrainingData(state, measured, counts, seen.response, design, self.read.data.index, kept)

@@ -80,7 +80,8 @@ def latent(results: Fit, new: Frame | None = None, *, interval: float | None = N
     """
     level, asked = check_level(interval), rows_of(results, new)[0]
     assert isinstance(asked.design, CoordinateDesign)
-    mean, var = results.parts.processes.infer(asked.design.known)
+    coordinates = results.parts.coordinates
+    mean, var = coordinates.processes.infer(coordinates.standardised(asked.design.known))
     found = {"estimate": mean, "se": np.sqrt(var)}
     for name, p in zip(("lower", "upper"), tails(level), strict=False):
         found[name] = mean + float(ndtri(p)) * np.sqrt(var)
@@ -139,8 +140,7 @@ def _imputed(results: Fit, asked: Asked, level: float | None) -> Any:
     """Means of the values of one response, with standard deviations and quantiles at a level."""
     design = asked.design
     assert isinstance(design, CoordinateDesign)
-    j, coordinates = design.response, results.parts.state.coordinates
-    ends = [coordinates.centre[j] + coordinates.scale[j] * end[:, j] for end in design.ends]
+    ends = [end[:, design.response] for end in design.ends]
     missing = np.isnan(ends[0])
     lower, upper = np.where(missing, -np.inf, ends[0]), np.where(missing, np.inf, ends[1])
     seen = seen_by_the_others(response_nodes(results.parts, design.by_the_others()), lower, upper)
