@@ -11,15 +11,17 @@ from tobitgp.typing import Array, IntArray
 # Values (m,) and slopes (m, k) of some of the functions, at a point (m, k) of each.
 Functions = Callable[[Array, IntArray], tuple[Array, Array]]
 _HALVINGS, _RISE, _ROUNDING, _LONGEST = 15, 1e-4, 1e-9, 2.0
+_LEAST = 1e-11  # expected rise that is worth a step
 
 
 def many_maxima(functions: Functions, start: Array, *, tol: float = 1e-6, most: int = 500) -> Array:
-    """Points (n, k) at which the slopes of n functions are at most ``tol``, by BFGS from starts (n, k)."""
+    """Points (n, k) at which n functions are level, as far as rounding lets it be seen, by BFGS from starts (n, k)."""
     x, active = start.copy(), np.arange(len(start))
     value, slope = functions(x, active)
     inverse = np.tile(np.eye(x.shape[1]), (len(x), 1, 1))
     for _ in range(most):
-        rising = np.abs(slope).max(axis=1, initial=0.0) > tol
+        gain = np.einsum("ni,nij,nj->n", slope, inverse, slope)
+        rising = (np.abs(slope).max(axis=1, initial=0.0) > tol) & (gain > _LEAST * (1.0 + np.abs(value)))
         active, value, slope, inverse = active[rising], value[rising], slope[rising], inverse[rising]
         if not len(active):
             break

@@ -13,7 +13,7 @@ FORMULA = "mvbind(y1, y2, y3, y4, y5) ~ gp(latent(3)) | censor(y1=limit1, y2=(No
 
 @pytest.fixture(scope="module")
 def truth():
-    return tg.datasets.simulate_latent(3, n=70)
+    return tg.datasets.simulate_latent(1, n=70, noise_sd=0.1)
 
 
 @pytest.fixture(scope="module")

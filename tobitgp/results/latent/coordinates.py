@@ -23,7 +23,7 @@ NOTHING = ResponseEnds(np.zeros((0, 1)), np.zeros((0, 1)))
 
 
 @dataclass(frozen=True)
-class Coordinates:
+class RowCoordinates:
     """The processes over coordinates, of responses less ``centre``, divided by ``scale``."""
 
     formula: LatentFormula
@@ -94,7 +94,7 @@ class CoordinateDesign(Design):
 class CoordinateState(DesignState):
     """How rows of one response are made from new data."""
 
-    coordinates: Coordinates
+    coordinates: RowCoordinates
     response: int
 
     def replay(self, new_data: Frame) -> tuple[Design, BoolArray]:

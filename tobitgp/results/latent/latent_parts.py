@@ -21,7 +21,7 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.latent.collapsed_bound import ResponseEnds
 from tobitgp.latent.latent_rows import LatentProcesses
 from tobitgp.likelihoods import Family, resolve_family
-from tobitgp.results.latent.coordinates import Coordinates, CoordinateState
+from tobitgp.results.latent.coordinates import CoordinateState, RowCoordinates
 from tobitgp.results.multivariate.response_view import Learned, count_kinds
 from tobitgp.results.multivariate.responses_together import ResponseRows, ResponsesTogether, SeveralSpec, spec_fields
 from tobitgp.results.multivariate.stacked_rows import SeenResponse
@@ -152,9 +152,9 @@ class LatentParts(ResponsesTogether):
         return len(self.elbos)
 
     @cached_property
-    def coordinates(self) -> Coordinates:
+    def coordinates(self) -> RowCoordinates:
         """How rows get their coordinates."""
-        return Coordinates(self.over, self.processes, self.centre, self.scale)
+        return RowCoordinates(self.over, self.processes, self.centre, self.scale)
 
     @cached_property
     def responses(self) -> tuple[LatentResponse, ...]:
