@@ -10,11 +10,11 @@ from tobitgp.typing import Array, IntArray
 
 # Values (m,) and slopes (m, k) of some of the functions, at a point (m, k) of each.
 Functions = Callable[[Array, IntArray], tuple[Array, Array]]
-_HALVINGS, _RISE, _ROUNDING, _LONGEST = 15, 1e-4, 1e-9, 2.0
+_HALVINGS, _RISE, _ROUNDING, _LONGEST = 8, 1e-4, 1e-9, 2.0
 _LEAST = 1e-11  # expected rise that is worth a step
 
 
-def many_maxima(functions: Functions, start: Array, *, tol: float = 1e-6, most: int = 500) -> Array:
+def many_maxima(functions: Functions, start: Array, *, tol: float = 1e-6, most: int = 100) -> Array:
     """Points (n, k) at which n functions are level, as far as rounding lets it be seen, by BFGS from starts (n, k)."""
     x, active = start.copy(), np.arange(len(start))
     value, slope = functions(x, active)
