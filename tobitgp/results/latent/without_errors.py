@@ -22,9 +22,10 @@ def _undefined(name: str) -> Any:
     """An attribute that gives the reason why there is none."""
 
     def say_why(results: Any) -> Any:
+        """Raise an error: parameters maximise a bound, (LAT5), and have no standard errors in any unit."""
         raise unavailable(results, f"res.{name}", name)
 
-    return property(say_why, doc=f"Not defined: {name} needs standard errors, and parameters maximise a bound.")
+    return property(say_why)
 
 
 class WithoutErrors(Fit):
@@ -59,8 +60,35 @@ class WithoutErrors(Fit):
     def summary_frame(self, alpha: float = 0.05, kind: CovKind | None = None) -> pd.DataFrame:
         """All parameters in one table; see :meth:`tobitgp.GPResults.summary_frame`.
 
-        Only the column ``coef`` has numbers, in the units of ``params``. The others are NaN: parameters maximise the
-        bound and have no standard errors.
+        Only the column ``coef`` has numbers. The others are NaN: parameters maximise the bound and have no standard
+        errors.
+
+        Parameters
+        ----------
+        alpha, kind
+            As of :meth:`tobitgp.GPResults.summary_frame`; without effect.
+
+        Returns
+        -------
+        DataFrame
+            A row for each parameter, in the units of ``params``.
+
+        Raises
+        ------
+        SpecError
+            If ``alpha`` is outside (0, 1).
+
+        References
+        ----------
+        (LAT5) of the theory pages.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = tg.datasets.simulate_latent(1)
+        >>> res = tg.fit("mvbind(y1, y2, y3, y4, y5) ~ gp(latent(2)) | censor(y1=limit1, y2=limit2)", data)
+        >>> res.summary_frame()["coef"].round(1).head(2).to_dict()
+        {'Intercept[y1]': 0.4, 'Intercept[y2]': -0.2}
         """
         check_alpha(alpha)
         frame = pd.DataFrame(np.nan, index=self._names, columns=list(FRAME_COLUMNS))
@@ -77,7 +105,7 @@ class WithoutErrors(Fit):
 
     @property
     def df_model(self) -> float:
-        """Number of parameters, without the coordinates."""
+        """Number of parameters of (LAT5), without the coordinates."""
         return float(len(self._names))
 
     @property
