@@ -12,10 +12,24 @@ pytestmark = pytest.mark.filterwarnings("ignore::tobitgp.errors.ApproximationWar
 DRAWS, ORDERS = 1000, [0.1, 0.5, 0.9]
 NO_MEAN = ("cured", "box-cox", "hazard", "smooth hazard", "changing effect", "causes")
 LIMITS = (
-    *("regression", "weights", "noise scale", "lognormal", "process", "curves", "groups", "several", "mixture"),
+    *(
+        "regression",
+        "weights",
+        "noise scale",
+        "lognormal",
+        "process",
+        "curves",
+        "groups",
+        "several",
+        "latent",
+        "mixture",
+    ),
     *("counts", "student", "powers", "splines", "varying slope", "noise curve", "markov", "vecchia"),
 )
 SAMPLED = ("smooth hazard", "changing effect", "causes")  # averages over draws of the parameters, which take long
+
+
+TOGETHER = ("several", "latent")  # several responses, of which one is asked
 
 
 def draws_of(name):
@@ -34,7 +48,7 @@ def fitted():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 known[name] = KINDS[name].fit(rows().iloc[:N])
-        return known[name]["low"] if name == "several" else known[name]
+        return known[name]["low"] if name in TOGETHER else known[name]
 
     return fit
 
@@ -80,7 +94,7 @@ def test_draws_have_its_moments_and_its_entropy(fitted, name):
 def test_divergences_are_means_over_draws(fitted, name):
     """To the distribution of the next row, by the draws of this one."""
     res, new = fitted(name), new_rows()
-    what = "observed" if name in LIMITS and name != "several" else "uncensored"
+    what = "observed" if name in LIMITS and name not in TOGETHER else "uncensored"
     new = new.assign(limit=0.1, least=0.7)
     d, other = res.get_distribution(new, what), res.get_distribution(new.iloc[[1, 2, 3, 0]], what)
     draws = draws_of(name)

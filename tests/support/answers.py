@@ -119,7 +119,8 @@ def answers(
         found = dict(criteria(res, jacobian)) | dict(tests(res)) | dict(curves(res, new, scale))
         found |= dict(predicted(res, new, scale, log_time=log_time))
         names = [str(name) for name in res.params.index]
-        found["params"] = pd.DataFrame({"estimate": res.params.to_numpy(float), "se": res.bse.to_numpy(float)}, names)
+        errors = res.summary_frame()["std err"].to_numpy(float)
+        found["params"] = pd.DataFrame({"estimate": res.params.to_numpy(float), "se": errors}, names)
         found["verdicts"] = attempt(lambda: verdicts(res))
     return found
 

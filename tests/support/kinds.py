@@ -12,6 +12,7 @@ import tobitgp as tg
 N, NEW = 48, 4
 EM = {"method": tg.EMCM(n_init=1)}
 MAXIMUM = {"method": tg.EP(hyper="maximize", n_starts=1)}
+VI = tg.VI(bound="local", hyper="maximize", n_starts=1, inducing=8, tol=1e-13, max_iter=4000)
 AT = {"fixed": {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 2.0, "sigma": 0.5}}
 
 
@@ -44,6 +45,7 @@ def rows():
         other=(1.0 - y + 0.3 * rng.normal(size=n)).round(2),
         w=rng.integers(1, 4, n),
         who=np.arange(n),
+        third=(np.sin(y) + 0.2 * rng.normal(size=n)).round(2),
     )
 
 
@@ -76,6 +78,7 @@ KINDS = {
     "curves": kind("low ~ gp(x, by=k) | censor(limit)", method=tg.EP(hyper="maximize", n_starts=1)),
     "groups": kind("low ~ z + (1 | k) | censor(limit)", method=tg.EP(hyper="maximize")),
     "several": kind("mvbind(low, other) ~ z + g", method=tg.EP(hyper="maximize")),
+    "latent": kind("mvbind(low, other, third) ~ gp(latent(1)) | censor(low=limit)", method=VI),
     "mixture": kind("pos ~ mixture(2) | censor(least)", family="weibull", **EM),
     "counts": kind("count ~ mixture(2) | censor(2)", family="poisson", **EM),
     "hazard": kind("Surv(entry, time, event) ~ z + g", family=tg.PH("piecewise", bands=3), method="mle"),

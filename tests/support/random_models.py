@@ -156,6 +156,17 @@ def several(rng):
     return f"{left} ~ {joined(terms(rng, pool, most=2), behind)}", options
 
 
+@kind(0.7)
+def latent(rng):
+    left, behind = [
+        ("mvbind(y, other)", ""),
+        ("mvbind(y, other)", " | censor(l, other_limit)"),
+        ("mvbind(y, other, third)", " | censor(y=l)"),
+    ][int(rng.integers(3))]
+    method = [tg.VI(bound="local", n_starts=1), tg.VI(bound="local", inducing=5, max_iter=40)][int(rng.integers(2))]
+    return f"{left} ~ gp(latent({int(rng.integers(1, 4))})){behind}", {"method": method}
+
+
 @kind(1.5, positive=True)
 def mixture(rng):
     right = str(rng.choice(["mixture(1)", "mixture(2)", "mixture(3)", "mixture('dp', max_components=4)"]))

@@ -12,7 +12,7 @@ import pandas as pd
 from support.answers import FIRST, Scale
 from support.kinds import Kind
 
-RESPONSES = ["low", "limit", "pos", "least", "time", "entry", "until", "other"]
+RESPONSES = ["low", "limit", "pos", "least", "time", "entry", "until", "other", "third"]
 UNIT, FAR, SHIFT = 365.25, 1e5, 40.0
 Frames = Callable[[pd.DataFrame], pd.DataFrame]
 Kinds = Callable[[Kind], Kind]
@@ -61,6 +61,10 @@ def uses(kind: Kind, column: str) -> bool:
 
 def gaussian(kind: Kind) -> bool:
     return kind.options.get("family", "gaussian") == "gaussian" or "Student" in str(kind.options.get("family"))
+
+
+def real(kind: Kind) -> bool:
+    return response(kind) == "low" or response(kind).startswith("mvbind(low, other")
 
 
 def replaced(old: str, new: str) -> Kinds:
@@ -135,6 +139,7 @@ ROWS = {
         first_rows=lambda data: data[:40].assign(u=1),
         new=same,
         skip=PER_ROW,
+        lost=why("rows over latent coordinates have no weights", lambda kind: "latent(" not in kind.formula),
     ),
     "follow-up in two pieces": Transformation(
         cut,
@@ -157,22 +162,22 @@ RESPONSE = {
         lost=why(COUNTS, lambda kind: response(kind) != "count"),
     ),
     "origin of the response": Transformation(
-        columns(["low", "limit", "other"], 1.0, SHIFT),
+        columns(["low", "limit", "other", "third"], 1.0, SHIFT),
         scale=Scale(1.0, SHIFT),
         moves="Intercept",
-        lost=why("times and counts begin at 0", lambda kind: response(kind) in ("low", "mvbind(low, other)")),
+        lost=why("times and counts begin at 0", real),
     ),
     "mirror image": Transformation(
-        columns(["low", "limit", "other"], -1.0),
-        kind=replaced("censor(limit)", "censor(None, limit)"),
+        columns(["low", "limit", "other", "third"], -1.0),
+        kind=lambda kind: replaced("(limit)", "(None, limit)")(replaced("=limit)", "=(None, limit))")(kind)),
         scale=Scale(-1.0),
         moves=".*",
         skip=("curve",),
-        lost=why("times and counts are not negative", lambda kind: response(kind) in ("low", "mvbind(low, other)")),
+        lost=why("times and counts are not negative", real),
     ),
     "a limit far away": Transformation(
         kind=lambda kind: replaced("censor(limit)", "censor(limit, 1e7)")(
-            replaced("censor(least)", "censor(least, 1e7)")(kind)
+            replaced("censor(least)", "censor(least, 1e7)")(replaced("=limit)", "=(limit, 1e7))")(kind))
         ),
         lost=why("it has no limits", lambda kind: "censor(l" in kind.formula),
     ),
@@ -226,5 +231,6 @@ def exact_rows(kind: Kind, data: pd.DataFrame) -> float:
         limit = {"low": "limit", "pos": "least"}[left]
         return float((weight * (data[left] > data[limit] if "censor" in kind.formula else 1.0)).sum())
     if left.startswith("mvbind"):
-        return 2.0 * len(data)
+        limit = data["limit"] if "censor" in kind.formula else -np.inf
+        return float(len(data) * left.count(",") + (data["low"] > limit).sum())
     return float((weight * (data["dead"] if "dead" in left else data["event"])).sum())

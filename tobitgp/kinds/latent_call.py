@@ -5,14 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.data.sources import refuse_partitioned
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
-from tobitgp.formula.latent import LatentFormula, is_latent, read_latent
+from tobitgp.formula import parse_formula
+from tobitgp.formula.latent import is_latent, read_latent
 from tobitgp.inference.fitted import Step
 from tobitgp.kinds.call import Call
 from tobitgp.kinds.kind import Kind
@@ -25,10 +26,13 @@ from tobitgp.method_settings import VI, read_whole
 from tobitgp.numerics.linear_algebra import breakdown_in_words
 from tobitgp.numerics.sampling import generator
 from tobitgp.options import FitOptions
-from tobitgp.results.latent.latent_parts import LatentParts, LatentTraining, latent_counts
+from tobitgp.results.latent.latent_parts import LatentParts, LatentSpec, response_facts
 from tobitgp.results.latent.latent_results import LatentResults
-from tobitgp.results.multivariate.stacked_rows import ends_of, read_responses
-from tobitgp.typing import Array
+from tobitgp.results.multivariate.response_view import count_kinds
+from tobitgp.results.multivariate.responses_together import ResponseRows
+from tobitgp.results.multivariate.stacked_rows import read_responses
+from tobitgp.results.views import COUNTS, named_columns
+from tobitgp.typing import Array, BoolArray
 
 INDUCING, STARTS, MOST_ITERATIONS, TOLERANCE = 20, 2, 1000, 1e-8
 _ALONE = "is not for gp(latent(...)): its coordinates are all that rows have."
@@ -39,10 +43,9 @@ class LatentRows:
     """Rows of several responses, on the scale of these."""
 
     call: Call
-    spec: LatentFormula
+    spec: LatentSpec
     family: Family
-    index: pd.Index
-    ends: ResponseEnds  # (n, D)
+    rows: ResponseRows
     frame: pd.DataFrame  # of no covariate
 
     has_causes = False
@@ -57,7 +60,13 @@ class LatentRows:
     @property
     def counts(self) -> dict[str, int]:
         """Values that are exact and censored, and rows dropped."""
-        return latent_counts(self.ends)
+        each = [count_kinds(one.response) for one in self.rows.seen]
+        return {kind: sum(one[kind] for one in each) for kind in COUNTS[:4]} | {"dropped": int((~self.kept).sum())}
+
+    @property
+    def kept(self) -> BoolArray:
+        """Rows of which something is known, (n,)."""
+        return np.asarray(ResponseEnds(*self.rows.ends).known.any(axis=1))
 
     @property
     def counted(self) -> str:
@@ -106,28 +115,32 @@ class Latent(Kind):
                 f"family={family.name!r}: gp(latent(...)) has Gaussian noise. Write mvbind(log(y1), log(y2)) for "
                 "logarithms."
             )
-        data, spec = pd.DataFrame(call.data), read_latent(call.formula)
-        ends = ResponseEnds(*ends_of(read_responses(spec.wide, data), len(data)))
-        for j, label in enumerate(spec.wide.labels):
+        data, over = pd.DataFrame(call.data), read_latent(call.formula)
+        rows = ResponseRows(data, read_responses(over.wide, data))
+        ends = ResponseEnds(*rows.ends)
+        for j, label in enumerate(over.wide.labels):
             if not ends.seen[:, j].any():
                 raise DataError(f"{label}: nothing but limits is known of it. Leave it out.")
             if not np.ptp(filled(ends)[:, j]):
                 raise DataError(f"{label}: all its values are the same. Leave it out.")
-        return LatentRows(call, spec, family, data.index, ends, pd.DataFrame(index=data.index))
+        each = tuple(parse_formula(formula, list(data.columns), None) for formula in over.wide.formulas)
+        spec = LatentSpec.of(over, each)
+        return LatentRows(call, spec, family, rows, pd.DataFrame(index=data.index))
 
     def fit(self, rows: LatentRows, asked: FitOptions) -> LatentResults:
         method = _method(asked)
-        kept = rows.ends.known.any(axis=1)
-        ends = ResponseEnds(*(end[kept] for end in rows.ends))
+        ends = ResponseEnds(*(end[rows.kept] for end in rows.rows.ends))
         m = INDUCING if isinstance(method.inducing, str) else read_whole("inducing", method.inducing)
         if len(ends.lower) < 3:
             raise DataError(f"{len(ends.lower)} rows: gp(latent(...)) needs at least 3. Give more rows.")
         centre, scale = _units(ends)
         own = ResponseEnds(*((end - centre) / scale for end in ends))
+        order = np.lexsort(np.abs(filled(own)).T)  # so that the order of rows and the sign of responses do not show
+        own = ResponseEnds(*(end[order] for end in own))
         with breakdown_in_words(), progress_bar(asked.progress) as on_step:
             found = search(
                 own,
-                rows.spec.dimensions,
+                rows.spec.over.dimensions,
                 min(m, len(own.lower)),
                 n_starts=method.n_starts or STARTS,
                 max_iter=method.max_iter or MOST_ITERATIONS,
@@ -143,24 +156,24 @@ class Latent(Kind):
                 stacklevel=user_level(),
             )
         jacobian = -float((ends.seen * np.log(scale)).sum())
-        return LatentResults(_parts(rows, kept, found, own, centre, scale, jacobian))
+        return LatentResults(_parts(rows, found, own, centre, scale, jacobian))
 
 
 def _parts(
-    rows: LatentRows,
-    kept: Any,
-    found: list[LatentMaximum],
-    own: ResponseEnds,
-    centre: Array,
-    scale: Array,
-    jacobian: float,
+    rows: LatentRows, found: list[LatentMaximum], own: ResponseEnds, centre: Array, scale: Array, jacobian: float
 ) -> LatentParts:
     """What results are made of; the bound in units of the responses has their Jacobian."""
     state, elbos = found[0].state, np.array([each.elbo + jacobian for each in found])
-    processes = LatentProcesses(state.inducing, state.scales, posterior_weights(state.psi, own, state.scales))
+    start = LatentProcesses(state.inducing, state.scales, posterior_weights(state.psi, own, state.scales))
+    near = start.refined(state.inputs, own)
+    processes = near.refined(near.infer(own), own)
+    columns, seen = list(rows.rows.data.columns), rows.rows.seen
+    facts = [
+        response_facts(one, named_columns([spec], columns), len(rows.rows.data))
+        for spec, one in zip(rows.spec.each, seen, strict=True)
+    ]
     return LatentParts(
-        rows.spec,
-        rows.counts,
+        rows.spec.over,
         centre,
         scale,
         processes,
@@ -169,8 +182,11 @@ def _parts(
         elbos,
         np.array([float(each.iterations) for each in found]),
         np.array([float(each.converged) for each in found]),
-        divergence(state.inputs).mean(axis=0),
-        LatentTraining(rows.index, rows.ends, kept, state.inputs),
+        divergence(processes.infer(own)).mean(axis=0),
+        rows.counts["dropped"],
+        tuple(one.learned for one in seen),
+        tuple(facts),
+        rows.rows,
     )
 
 

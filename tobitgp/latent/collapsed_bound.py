@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -69,6 +69,22 @@ def row_terms(responses: ResponseEnds, scales: ResponseScales, f: Array) -> RowT
     return RowTerms(value, mean, complement)
 
 
+class KernelMoments(Protocol):
+    """Expectations of the kernel over the inputs of rows."""
+
+    @property
+    def psi1(self) -> Array:
+        """First moments, (n, M)."""
+
+    @property
+    def psi2(self) -> Array:
+        """Second moments, (n, P)."""
+
+    @property
+    def inducing(self) -> InducingInputs:
+        """Where the second argument lies."""
+
+
 @dataclass(frozen=True)
 class ProcessPosterior:
     """Posterior of the processes at the inducing inputs, in whitened coordinates: N(w_d, B_d^-1)."""
@@ -89,7 +105,7 @@ class ProcessPosterior:
         half = np.linalg.inv(self.factor)
         return symmetric(half.T @ inner @ half)
 
-    def moments(self, psi: PsiStatistics) -> tuple[Array, Array]:
+    def moments(self, psi: KernelMoments) -> tuple[Array, Array]:
         """Means and variances of f in rows, (n, D) each: (LAT8)."""
         mean = psi.psi1 @ self.unwhitened.T
         upper = psi.inducing.upper(self.second) * psi.inducing.multiplicity

@@ -153,7 +153,8 @@ def starts(responses: ResponseEnds, q: int, m: int, number: int, rng: np.random.
     Y = filled(responses)
     Y = (Y - Y.mean(axis=0)) / np.maximum(Y.std(axis=0), 1e-12)
     U, _, _ = np.linalg.svd(Y, full_matrices=False)
-    scores = U[:, :q] * np.sqrt(len(Y))
+    skewed = np.where((U**3).sum(axis=0) < 0.0, -1.0, 1.0)  # so that the signs of responses do not show
+    scores = (U * skewed)[:, :q] * np.sqrt(len(Y))
     if scores.shape[1] < q:
         scores = np.column_stack([scores, 0.3 * rng.standard_normal((len(Y), q - scores.shape[1]))])
     D = Y.shape[1]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.training_summary import held_rows
 from tobitgp.errors import SpecError
 from tobitgp.report.axes import BLUE, INK, LEVELS, SQUARE, as_label, closing_what_fails, given_or_new
+from tobitgp.results.latent.latent_questions import latent
 from tobitgp.results.words import SummaryTable, Words, not_converged, noted
 
 _RUNS = 8  # more numbers than these are a scale of colours
@@ -30,7 +30,7 @@ def latent_words(results: Any) -> Words:
     relevance = results.relevance()
     dimensions = [(f"dimension {q}", list(row)) for q, row in zip(relevance.index, relevance.to_numpy(), strict=True)]
     local = (
-        "Likelihoods of censored values are replaced by parabolas below them, which makes standard errors too small."
+        "The bound replaces likelihoods of censored values by parabolas below them. Predictions do not use parabolas."
     )
     notes = [
         *noted("warning", [not_converged("raise max_iter.")] * (not results.converged)),
@@ -52,19 +52,20 @@ def latent_words(results: Any) -> Words:
 @closing_what_fails
 def draw_latent(results: Any, dimensions: Any, by: Any, ax: Any) -> Any:
     """Draw rows at two coordinates with bars of a standard deviation."""
-    Q, rows = results.parts.dimensions, held_rows(results.parts.training)
+    Q, table = results.parts.dimensions, latent(results)
     if Q == 1 and tuple(dimensions) == (1, 2):
         dimensions = (1, 1)
     pair = tuple(dimensions) if isinstance(dimensions, (tuple, list)) else ()
     if len(pair) != 2 or any(type(q) is not int or not 1 <= q <= Q for q in pair):
         raise SpecError(f"dimensions={dimensions!r}: two numbers from 1 to {Q} are needed.")
-    if by is not None and (isinstance(by, str) or np.shape(by) != (len(rows.kept),)):
-        raise SpecError(f"by=: a label or number for each of {len(rows.kept)} rows is needed.")
-    x, y = (rows.inputs.mean[:, q - 1] for q in pair)
-    errors = [np.sqrt(rows.inputs.var[:, q - 1]) for q in pair]
+    if by is not None and (isinstance(by, str) or np.shape(by) != (len(table),)):
+        raise SpecError(f"by=: a label or number for each of {len(table)} rows is needed.")
+    kept = table.notna().all(axis=1).to_numpy()
+    x, y = (table.loc[kept, (q, "estimate")].to_numpy() for q in pair)
+    errors = [table.loc[kept, (q, "se")] for q in pair]
     axes = given_or_new(ax, SQUARE)
     axes.errorbar(x, y, xerr=errors[0], yerr=errors[1], fmt="none", ecolor=INK, alpha=0.15, linewidth=0.7, zorder=1)
-    _points(axes, x, y, None if by is None else pd.Series(np.asarray(by)[rows.kept]))
+    _points(axes, x, y, None if by is None else pd.Series(np.asarray(by)[kept]))
     axes.set_xlabel(f"latent coordinate {pair[0]}")
     axes.set_ylabel(f"latent coordinate {pair[1]}")
     axes.spines[["top", "right"]].set_visible(False)

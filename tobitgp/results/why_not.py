@@ -56,7 +56,13 @@ PRIORS_ONLY = Reason("A mixture has priors where a process has hyper-parameters.
 NO_GAUSSIAN = Reason("A mixture has no Gaussian posterior whose importance weights could be computed.", ("mixture",))
 NO_SITES = Reason("Rows of a mixture have responsibilities and no Gaussian sites.", ("mixture",))
 SITES_OF_TWO = Reason("The site of a row is a density of f and log sigma together.", ("noise process",))
+SITES_OF_COORDINATES = Reason("The likelihood of a row is approximated in its coordinates, not in f.", ("latent",))
 SITES_OF_VALUES = Reason("Each value of a row has a site.", ("several",))
+MIRRORED = Reason(
+    "The exact posterior is the same at the mirror image of each coordinate, so that no Gaussian is close to it.",
+    ("latent",),
+)
+NO_PRIORS_OF = Reason("Parameters maximise a bound and have no priors.", ("latent",))
 NO_PREDICTED_ROW = Reason(
     "All rows of a mixture have the same prediction, so that no row is compared with its own.", ("mixture",)
 )
@@ -138,9 +144,10 @@ _LIKELIHOOD, _POSTERIOR = (NO_COLUMNS, NOT_MAXIMISED), (NOT_POSTERIOR, PRIORS_ON
 WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     **dict.fromkeys(("influence", "llnull", "lr_test", "profile_interval", "prsquared", "prsquared_vz"), _LIKELIHOOD),
     **dict.fromkeys(("aic", "bic", "bootstrap", "cov_type", "llf"), (NOT_MAXIMISED,)),
-    **dict.fromkeys(("elbo", "hyperparameters", "log_evidence", "log_evidence_integrated", "priors"), _POSTERIOR),
+    **dict.fromkeys(("elbo", "hyperparameters", "log_evidence"), _POSTERIOR),
+    **dict.fromkeys(("log_evidence_integrated", "priors"), (*_POSTERIOR, NO_PRIORS_OF)),
     **dict.fromkeys(("inducing_inputs", "slopes", "from_parts"), (NOT_PROCESS,)),
-    "k_hat": (NO_GAUSSIAN, SHARED, POWER_VARIES),
+    "k_hat": (NO_GAUSSIAN, SHARED, POWER_VARIES, MIRRORED),
     "posterior": (NO_LINE, CAUSES, POWER_VARIES),
     "plot_evidence": (NOT_POSTERIOR,),
     "group_effects": (NO_GROUPS,),
@@ -168,7 +175,7 @@ WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     **dict.fromkeys(("mass_beyond", "power", "power_interval"), (NO_POWER,)),
     **dict.fromkeys(("components", "n_components", "n_effective", "plot_components", "predictive"), (NOT_MIXTURE,)),
     **dict.fromkeys(("elbo_rows", "variational"), (NOT_MIXTURE, NOT_POSTERIOR)),
-    "sites": (CAUSES, NOT_POSTERIOR, NO_SITES, SITES_OF_TWO, SITES_OF_VALUES, SITES_OF_CELLS),
+    "sites": (CAUSES, NOT_POSTERIOR, NO_SITES, SITES_OF_TWO, SITES_OF_VALUES, SITES_OF_COORDINATES, SITES_OF_CELLS),
     "plot_history": (NO_PATH,),
     "selection": (NOT_MIXTURE,),
     **dict.fromkeys(("correlations", "impute", "regression"), (ONE_RESPONSE,)),

@@ -10,6 +10,7 @@ from .fits import Case
 from .question import NEW, Question, finite, result
 from .reasons import (
     CLUSTERS,
+    MIRRORED,
     NO_COLUMNS,
     NO_GAUSSIAN,
     NOT_RIGHT,
@@ -66,7 +67,7 @@ CHECKING = [
     Question("loo", result("loo", draws=200, rng=1), (ROWLESS, SHARED)),
     Question("loo psis", result("loo", "psis", draws=200, rng=1), (ROWLESS, SHARED)),
     Question("waic", result("waic", draws=200, rng=1), (ROWLESS, SHARED)),
-    Question("k_hat", result("k_hat", 200, rng=1), (ROWLESS, NO_GAUSSIAN, SHARED)),
+    Question("k_hat", result("k_hat", 200, rng=1), (ROWLESS, NO_GAUSSIAN, SHARED, MIRRORED)),
     Question("score", result("score", NEW)),
     Question("score concordance", concordance, (NO_COLUMNS,)),
     Question("concordance_index_", result("concordance_index_"), (NO_COLUMNS, ROWLESS)),

@@ -12,8 +12,8 @@ from .question import NEW, Question, result
 from .reasons import (
     BEYOND,
     CAUSES,
+    COLUMNS,
     CURED_MEAN,
-    NO_COLUMNS,
     NOT_PROCESS,
     NOT_TIME,
     ONE_CRITERION,
@@ -32,18 +32,18 @@ def suggested(case: Case) -> Any:
     return tg.suggest(case.res, case.new, 2)
 
 
-OF_TIMES = (NO_COLUMNS, NOT_TIME, ROWLESS)
-OF_AVERAGES = (NO_COLUMNS, ROWLESS, PARTS, PATHS_AVERAGED)
+OF_TIMES = (*COLUMNS, NOT_TIME, ROWLESS)
+OF_AVERAGES = (*COLUMNS, ROWLESS, PARTS, PATHS_AVERAGED)
 EFFECTS = [
     *(
         Question(
-            f"marginal_effects {what}", result("marginal_effects", what, at="mean", **more), (NO_COLUMNS, *WHATS[what])
+            f"marginal_effects {what}", result("marginal_effects", what, at="mean", **more), (*COLUMNS, *WHATS[what])
         )
         for what, more in {"latent": {}, "median": {}, "prob": {"above": 1.0}, "observed": {}}.items()
     ),
     Question("marginal_effects survival", result("marginal_effects", "survival", times=1.0), OF_TIMES),
     Question("marginal_effects rmst", result("marginal_effects", "rmst", times=2.0), OF_TIMES),
-    Question("get_margeff", result("get_margeff", at="mean"), (NO_COLUMNS, CAUSES)),
+    Question("get_margeff", result("get_margeff", at="mean"), (*COLUMNS, CAUSES)),
     Question(
         "standardise survival",
         result("standardise", "arm", "survival", [1.0]),
@@ -54,9 +54,9 @@ EFFECTS = [
     Question(
         "standardise mean",
         result("standardise", "arm", "mean"),
-        (NO_COLUMNS, TAILS_OF_CAUSES, CURED_MEAN, BEYOND, ROWLESS, PARTS, PATHS_AVERAGED),
+        (*COLUMNS, TAILS_OF_CAUSES, CURED_MEAN, BEYOND, ROWLESS, PARTS, PATHS_AVERAGED),
     ),
-    Question("standardise df", result("standardise", "arm", "survival", [1.0], df=NEW), (NO_COLUMNS,)),
+    Question("standardise df", result("standardise", "arm", "survival", [1.0], df=NEW), COLUMNS),
     Question("contrast", contrasted, OF_AVERAGES),
     Question("suggest", suggested, (NOT_PROCESS, ONE_CRITERION)),
 ]

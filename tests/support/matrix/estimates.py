@@ -9,6 +9,7 @@ from .question import NEW, Question, finite, new_rows, result, training_rows
 from .reasons import (
     CAUSES,
     NO_COLUMNS,
+    NO_ERRORS,
     NO_GROUPS,
     NO_RATIO,
     NO_SCALE,
@@ -39,20 +40,23 @@ def test_of_one(case: Case) -> Any:
 
 
 def test_of_two(case: Case) -> Any:
+    test = case.res.wald_test
     first, second = coefficient(case, "z"), coefficient(case, "arm[T.B]")
-    return case.res.wald_test(f"{first} = 1" if first == second else f"{first} = 0, {second} = 0")
+    return test(f"{first} = 1" if first == second else f"{first} = 0, {second} = 0")
 
 
 def ratio_test(case: Case) -> Any:
     return case.res.lr_test(case.fit(case.entry.formula.replace("z + ", "")))
 
 
-TABLES = ["params", "bse", "conf_int", "cov_params", "summary", "summary_frame", "anova", "tvalues", "pvalues"]
+TABLES = ["params", "summary", "summary_frame"]
+ERRORS = ["bse", "conf_int", "cov_params", "anova", "tvalues", "pvalues"]
 FACTS = ["nobs", "df_model", "counts", "converged", "method", "formula", "model", "fit_history", "evidence_kind"]
 RATIOS = (NOT_TIME, NO_COLUMNS, NO_RATIO)
 SITES = (CAUSES, NOT_POSTERIOR, NO_SITES, SITES_OF_TWO, SITES_OF_VALUES, SITES_OF_CELLS, ROWLESS)
 ESTIMATES = [
     *(Question(name, result(name)) for name in (*TABLES, *FACTS)),
+    *(Question(name, result(name), (NO_ERRORS,)) for name in ERRORS),
     Question("df_resid", result("df_resid"), (NO_SLOPES,)),
     Question("repr", result("__repr__")),
     *(Question(name, result(name), (NOT_MAXIMISED,), finite) for name in ("llf", "aic", "bic")),
@@ -66,9 +70,9 @@ ESTIMATES = [
     Question("profile_interval", result("profile_interval", "z"), (NOT_MAXIMISED, NO_COLUMNS, ROWLESS, ROBUST)),
     Question("summary hazard_ratios", result("summary", hazard_ratios=True), RATIOS),
     Question("hazard_ratios", result("hazard_ratios"), RATIOS),
-    Question("summary anova", result("summary", anova=True), (NO_COLUMNS,)),
-    Question("t_test", test_of_one),
-    Question("wald_test", test_of_two),
+    Question("summary anova", result("summary", anova=True), (NO_COLUMNS, NO_ERRORS)),
+    Question("t_test", test_of_one, (NO_ERRORS,)),
+    Question("wald_test", test_of_two, (NO_ERRORS,)),
     Question("lr_test", ratio_test, (NOT_MAXIMISED, NO_COLUMNS, ROWLESS, ROBUST)),
     Question("bootstrap", result("bootstrap", 20, rng=1), (NOT_MAXIMISED, ROWLESS, SHARED)),
     Question("group_effects", result("group_effects"), (NO_GROUPS,)),

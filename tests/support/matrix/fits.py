@@ -166,5 +166,7 @@ causes("causes spline", CAUSE, LIKELIHOOD, family=tg.PH("spline", df=2))
 several = _fits("several")
 several("mvbind", "mvbind(r1, r2) ~ z + arm + gp(x) | censor(limit, limit)", **M)
 several("mvbind rescor", "mvbind(r1, r2) ~ z + arm | censor(limit, limit)", rescor=True)
+latent = _fits("latent")
+latent("latent", "mvbind(r1, r2, left, z) ~ gp(latent(2)) | censor(r1=limit, r2=limit)")
 
 KINDS = tuple(dict.fromkeys(entry.kind for entry in FITS.values()))

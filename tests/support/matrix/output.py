@@ -15,8 +15,10 @@ from .fits import Case
 from .question import Of, Question, result
 from .reasons import (
     CAUSES,
+    COLUMNS,
     LATE,
     NO_COLUMNS,
+    NO_COVARIATES,
     NO_LINE,
     NO_PATH,
     NOT_POSTERIOR,
@@ -79,11 +81,11 @@ def model_evidence(case: Case) -> Any:
 
 OUTPUT = [
     Question("plot", result("plot")),
-    Question("plot_terms", result("plot_terms"), (NO_LINE, CAUSES)),
+    Question("plot_terms", result("plot_terms"), (NO_LINE, NO_COVARIATES, CAUSES)),
     Question("plot_history", result("plot_history"), (NO_PATH,)),
-    Question("plot_effect", result("plot_effect", "z"), (NO_COLUMNS,)),
+    Question("plot_effect", result("plot_effect", "z"), COLUMNS),
     Question("plot_residuals", result("plot_residuals"), (ROWLESS,)),
-    Question("plot_forest", result("plot_forest"), (NO_COLUMNS,)),
+    Question("plot_forest", result("plot_forest"), COLUMNS),
     Question("plot_survival", result("plot_survival"), (NOT_TIMES, ROWLESS, PARTS, PATHS_AVERAGED)),
     Question(
         "plot_survival by", result("plot_survival", by="arm"), (NOT_TIMES, NO_COLUMNS, ROWLESS, PARTS, PATHS_AVERAGED)

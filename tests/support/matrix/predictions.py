@@ -12,8 +12,8 @@ from .question import NEW, NO_ROWS, Check, Question, Result, bands, new_rows, no
 from .reasons import (
     BEYOND,
     CAUSES,
+    COLUMNS,
     CURED_MEAN,
-    NO_COLUMNS,
     NO_LIMIT,
     NO_LINE,
     NO_PREDICTED_ROW,
@@ -38,6 +38,7 @@ WHATS: dict[str, tuple[Reason, ...]] = {
     "prob": (),
     "terms": (NO_LINE, CAUSES),
 }
+TOGETHER = ("several", "latent")  # kinds of several responses
 MORE: dict[str, dict[str, Any]] = {"quantile": {"q": [0.1, 0.9]}, "prob": {"below": 1.0}}
 TRAINING_ROWS = Reason(ROWLESS.words, ROWLESS.when, ("mixture",))
 
@@ -49,7 +50,7 @@ class Predict:
         self.rows, self.what, self.options = rows, what, options
 
     def __call__(self, case: Case) -> Any:
-        more = {"q": 0.9} if case.entry.kind == "several" and self.what == "quantile" else MORE.get(self.what, {})
+        more = {"q": 0.9} if case.entry.kind in TOGETHER and self.what == "quantile" else MORE.get(self.what, {})
         return Result("predict", (self.rows, self.what), more | self.options)(case)
 
 
@@ -83,7 +84,7 @@ def prediction_table(case: Case) -> Any:
 
 def distribution(case: Case, what: str = "uncensored") -> Any:
     found = case.res.get_distribution(case.new, what)
-    return found["r1"] if case.entry.kind == "several" else found
+    return found["r1"] if case.entry.kind in TOGETHER else found
 
 
 def recorded(case: Case) -> Any:
@@ -128,7 +129,7 @@ def draws() -> Iterator[Question]:
 PREDICTIONS = [
     *predictions(),
     Question("predict se", result("predict", NEW, se=True), (), new_rows),
-    Question("predict exclude", result("predict", NEW, exclude="z"), (NO_COLUMNS,), new_rows),
+    Question("predict exclude", result("predict", NEW, exclude="z"), COLUMNS, new_rows),
     Question("predict no rows", result("predict", NO_ROWS), (), no_rows),
     Question("predict polars", predict_polars),
     Question("predict dask", predict_dask),

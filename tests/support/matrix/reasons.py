@@ -7,7 +7,10 @@ from tobitgp.results.why_not import (
     CONSTANT,
     CURED_MEAN,
     LATE,
+    MIRRORED,
     NO_COLUMNS,
+    NO_COVARIATES,
+    NO_ERRORS,
     NO_GAUSSIAN,
     NO_GROUPS,
     NO_LIMIT,
@@ -49,13 +52,17 @@ from tobitgp.results.why_not import (
     Reason,
 )
 
+COLUMNS = (NO_COLUMNS, NO_COVARIATES)  # of questions that name a column
+
 __all__ = [
     "BEYOND",
     "CAUSES",
     "CLUSTERS",
+    "COLUMNS",
     "CONSTANT",
     "CURED_MEAN",
     "LATE",
+    "MIRRORED",
     "NOBODY_CURED",
     "NOT_MAXIMISED",
     "NOT_MIXTURE",
@@ -65,6 +72,8 @@ __all__ = [
     "NOT_TIME",
     "NOT_TIMES",
     "NO_COLUMNS",
+    "NO_COVARIATES",
+    "NO_ERRORS",
     "NO_GAUSSIAN",
     "NO_GROUPS",
     "NO_LIMIT",

@@ -2,40 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.table import column_names
-from tobitgp.errors import DataError
+from tobitgp.data.design import DesignState, learn_design
+from tobitgp.data.prepare import TrainingData
+from tobitgp.data.table import read_table
+from tobitgp.data.training_summary import Facts, facts_of, measure_facts
 from tobitgp.formula.latent import LatentFormula
+from tobitgp.formula.mvbind import Wide
 from tobitgp.formula.parse import parse_formula
+from tobitgp.formula.spec import ModelSpec
 from tobitgp.latent.collapsed_bound import ResponseEnds
 from tobitgp.latent.latent_rows import LatentProcesses
-from tobitgp.latent.psi_statistics import NormalInputs
-from tobitgp.results.multivariate.stacked_rows import ends_of, read_responses
-from tobitgp.typing import Array, BoolArray, Frame
+from tobitgp.likelihoods import Family, resolve_family
+from tobitgp.results.latent.coordinates import CoordinateState, RowCoordinates
+from tobitgp.results.multivariate.response_view import Learned, count_kinds
+from tobitgp.results.multivariate.responses_together import ResponseRows, ResponsesTogether, SeveralSpec, spec_fields
+from tobitgp.results.multivariate.stacked_rows import SeenResponse
+from tobitgp.results.views import Source
+from tobitgp.typing import Array
+
+PARAMETERS = ("Intercept", "sd", "sigma")  # of each response
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatentSpec(SeveralSpec):
+    """A formula of responses over latent coordinates."""
+
+    over: LatentFormula
+
+    @classmethod
+    def of(cls, over: LatentFormula, each: tuple[ModelSpec, ...]) -> LatentSpec:
+        """The formula, and that of each response by itself."""
+        return cls(**spec_fields(over.wide, each) | {"formula": over.formula}, over=over)
+
+    def __str__(self) -> str:
+        return str(self.over)
 
 
 @dataclass(frozen=True)
-class LatentTraining:
-    """The rows of a fit, their responses on the user's scale, and their coordinates."""
+class LatentResponse(Source):
+    """One response over latent coordinates."""
 
-    index: pd.Index
-    ends: ResponseEnds  # (n, D) each
-    kept: BoolArray  # (n,), rows of which something is known
-    inputs: NormalInputs  # q(X) of the rows kept
+    spec: ModelSpec
+    state: CoordinateState
+    facts: Facts
+    family: Family
+    training: TrainingData | None = None
+    covariates: pd.DataFrame | None = None
+
+    names: ClassVar = list(PARAMETERS)
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the noise, in the unit of the response."""
+        coordinates, j = self.state.coordinates, self.state.response
+        return float(coordinates.scale[j] * coordinates.processes.scales.sigma[j])
+
+    def without_rows(self) -> LatentResponse:
+        """Parts that answer the same about new rows."""
+        return replace(self, training=None, covariates=None)
 
 
 @dataclass(frozen=True)
-class LatentParts:
+class LatentParts(ResponsesTogether):
     """A fit over latent coordinates; its processes are of responses less ``centre``, divided by ``scale``."""
 
-    spec: LatentFormula
-    counts: Mapping[str, int]  # of values, and of rows dropped
+    over: LatentFormula
     centre: Array  # (D,)
     scale: Array  # (D,)
     processes: LatentProcesses
@@ -45,7 +84,10 @@ class LatentParts:
     iterations: Array  # (starts,)
     ended: Array  # (starts,), 1 where a start converged
     information: Array  # (Q,), divergence of q from the prior, mean of the rows
-    training: LatentTraining | None = None
+    dropped: int  # rows of which nothing is known
+    learned: tuple[Learned, ...]  # (D,)
+    facts_of_each: tuple[Facts, ...]  # (D,), what is remembered of the rows of each response
+    read: ResponseRows | None = None  # the rows of the fit; none where it comes from a file
 
     shapes: ClassVar = {
         "labels": "centre! scale! processes.scales.level! processes.scales.sd! processes.scales.sigma!",
@@ -63,16 +105,41 @@ class LatentParts:
         positive = (self.scale, scales.sd, scales.sigma, inducing.lengthscale)
         if not all((values > 0.0).all() for values in positive) or not len(self.elbos):
             yield "its scales make no sense"
+        if not len(self.labels) == len(self.learned) == len(self.facts_of_each) or self.dropped < 0:
+            yield "the parts of its responses do not belong together"
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """Responses as written, (D,)."""
-        return self.spec.wide.labels
+    def wide(self) -> Wide:
+        """The responses and their limits."""
+        return self.over.wide
+
+    @property
+    def spec(self) -> LatentSpec:
+        """The formula, and that of each response."""
+        return LatentSpec.of(self.over, tuple(one.spec for one in self.responses))
+
+    @property
+    def family(self) -> Family:
+        """Of the noise of every response."""
+        return gaussian()
+
+    @property
+    def names(self) -> list[str]:
+        """Parameters of the responses, and length-scales of the dimensions."""
+        own = [f"{name}[{y}]" for name in PARAMETERS for y in self.labels]
+        return [*own, *(f"lengthscale[{q}]" for q in range(1, self.dimensions + 1))]
+
+    @property
+    def parameters(self) -> Array:
+        """Their values, in the units of the responses."""
+        scales = self.processes.scales
+        own = (self.centre + self.scale * scales.level, self.scale * scales.sd, self.scale * scales.sigma)
+        return np.concatenate([*own, self.processes.inducing.lengthscale])
 
     @property
     def dimensions(self) -> int:
         """Q."""
-        return self.spec.dimensions
+        return self.over.dimensions
 
     @property
     def inducing(self) -> int:
@@ -84,31 +151,53 @@ class LatentParts:
         """Number of starts."""
         return len(self.elbos)
 
+    @cached_property
+    def coordinates(self) -> RowCoordinates:
+        """How rows get their coordinates."""
+        return RowCoordinates(self.over, self.processes, self.centre, self.scale)
+
+    @cached_property
+    def responses(self) -> tuple[LatentResponse, ...]:
+        """Each response by itself, (D,)."""
+        known = enumerate(zip(self.facts_of_each, self.learned, strict=True))
+        return tuple(self._response(j, facts, learned) for j, (facts, learned) in known)
+
+    def _response(self, j: int, facts: Facts, learned: Learned) -> LatentResponse:
+        spec = parse_formula(self.wide.formulas[j], None, None)
+        spec = replace(spec, response=replace(spec.response, kind=learned[0], duration=learned[1]))
+        own = learn_design(spec, None, read_table(pd.DataFrame(index=range(1)), []))
+        kept = {field.name: getattr(own, field.name) for field in fields(DesignState)}
+        state = CoordinateState(**kept, coordinates=self.coordinates, response=j)
+        found = LatentResponse(spec, state, facts, self.family)
+        if self.read is None:
+            return found
+        training = self._training(state, self.read.seen[j])
+        return replace(found, training=training, covariates=pd.DataFrame(index=training.index[training.kept]))
+
+    def _training(self, state: CoordinateState, seen: SeenResponse) -> TrainingData:
+        """Rows of which something is known of a response."""
+        assert self.read is not None
+        n, at = len(self.read.data), seen.rows
+        kept = np.zeros(n, dtype=np.bool_)
+        kept[at] = True
+        design = state.design(ResponseEnds(*(end[at] for end in self.read.ends)))
+        counts = count_kinds(seen.response) | {"dropped": n - len(at)}
+        measured = measure_facts(seen.response, ())
+        return TrainingData(state, measured, counts, seen.response, design, self.read.data.index, kept)
+
     def without_rows(self) -> LatentParts:
         """Parts that answer the same about new rows."""
-        return replace(self, training=None)
-
-    def standardised(self, ends: ResponseEnds) -> ResponseEnds:
-        """Ends in the units of the processes."""
-        return ResponseEnds(*((end - self.centre) / self.scale for end in ends))
-
-    def read(self, new: Frame) -> tuple[pd.Index, ResponseEnds]:
-        """What new rows show of the responses, on their scale; columns may be missing."""
-        data = pd.DataFrame(new)
-        if not any(self._has(j, data) for j in range(len(self.labels))):
-            raise DataError(f"new: none of the responses {', '.join(self.labels)} is in it. Give at least one of them.")
-        return data.index, ResponseEnds(*ends_of(read_responses(self.spec.wide, data, new=True), len(data)))
-
-    def _has(self, j: int, data: pd.DataFrame) -> bool:
-        variables = parse_formula(self.spec.wide.formulas[j], None, None).variables
-        own = {v.name for v in variables if v.role in ("response", "bound", "event")}
-        return own <= set(column_names(data))
+        return replace(self, read=None)
 
 
-def latent_counts(ends: ResponseEnds) -> dict[str, int]:
-    """How many values are exact and censored, and how many rows have none."""
-    lower, upper = (end[ends.known] for end in ends)
-    exact = lower == upper
-    left, right = np.isneginf(lower) & ~exact, np.isposinf(upper) & ~exact
-    counts = {"exact": exact, "left": left, "right": right, "interval": ~(exact | left | right)}
-    return {**{name: int(each.sum()) for name, each in counts.items()}, "dropped": int((~ends.known.any(axis=1)).sum())}
+def gaussian() -> Family:
+    """The family of the noise."""
+    found = resolve_family("gaussian")
+    assert isinstance(found, Family)
+    return found
+
+
+def response_facts(seen: SeenResponse, names: list[str], n: int) -> Facts:
+    """What is remembered of the values of a response in n rows."""
+    counts = count_kinds(seen.response) | {"dropped": n - len(seen.rows)}
+    return facts_of(measure_facts(seen.response, ()), counts, names, {})

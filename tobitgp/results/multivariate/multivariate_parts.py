@@ -2,59 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.arrays import join
+from tobitgp.data.arrays import Design
 from tobitgp.data.design import DesignState
-from tobitgp.data.prepare import TrainingData
-from tobitgp.data.training_summary import Facts, held_rows, measure_facts
-from tobitgp.formula.mvbind import LOWER, RESPONSE, UPPER
-from tobitgp.formula.spec import ModelSpec
+from tobitgp.data.training_summary import Facts
+from tobitgp.formula.mvbind import LOWER, RESPONSE, UPPER, Wide
 from tobitgp.kinds.process import ProcessParts
 from tobitgp.likelihoods import Family
 from tobitgp.results.fit import Fit
 from tobitgp.results.multivariate.response_estimates import Estimates
 from tobitgp.results.multivariate.response_view import Learned, view_response, with_rows
-from tobitgp.results.multivariate.stacked_rows import Ends, SeenResponse, Stack, ends_of
-from tobitgp.results.views import COUNTS
+from tobitgp.results.multivariate.responses_together import ResponseRows, ResponsesTogether
+from tobitgp.results.multivariate.stacked_rows import Stack
 from tobitgp.typing import Array
 
 
 @dataclass(frozen=True)
-class TrainingRows:
-    """Rows of a fit of several responses, as they came."""
+class TrainingRows(ResponseRows):
+    """Rows of a fit of stacked rows, as they came."""
 
-    data: pd.DataFrame
-    seen: Sequence[SeenResponse]  # (J,)
     refit: Callable[[pd.DataFrame], Fit]  # fits stacked rows with the hyper-parameters of the fit
-
-    @property
-    def ends(self) -> Ends:
-        """Ends (n, J) of what is known of the responses, on their scale."""
-        return ends_of(self.seen, len(self.data))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeveralSpec(ModelSpec):
-    """A formula of several responses."""
-
-    each: tuple[ModelSpec, ...]  # the formula of each by itself
-
-    def __str__(self) -> str:
-        lines = [self.formula.strip()]
-        for spec in self.each:
-            lines += str(spec).splitlines()[1:3]
-        return "\n".join([*lines, *str(self.each[0]).splitlines()[3:]])
 
 
 @dataclass(frozen=True)
-class MultivariateParts:
+class MultivariateParts(ResponsesTogether):
     """The fit of stacked rows, and how these were stacked."""
 
     stacked: ProcessParts
@@ -65,7 +43,6 @@ class MultivariateParts:
     facts_of_each: tuple[Facts, ...]  # (J,), what is remembered of the rows of each response
     read: TrainingRows | None = None  # the rows of the fit; none where it comes from a file
 
-    derived: ClassVar = True
     shapes: ClassVar = {"stack.levels": "exact!"}
 
     def inconsistencies(self) -> Iterator[str]:
@@ -108,9 +85,9 @@ class MultivariateParts:
         return tuple(found)
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """Names of the responses."""
-        return self.stack.wide.labels
+    def wide(self) -> Wide:
+        """The responses and their limits."""
+        return self.stack.wide
 
     @property
     def family(self) -> Family:
@@ -123,65 +100,9 @@ class MultivariateParts:
         return [*self.estimates.coefficient_names, *self.estimates.rest_names]
 
     @property
-    def spec(self) -> SeveralSpec:
-        """The formula, and that of each response."""
-        each, wide = tuple(one.spec for one in self.responses), self.stack.wide
-        first = {field.name: getattr(each[0], field.name) for field in fields(ModelSpec)}
-        label = replace(each[0].response, label=f"mvbind({', '.join(wide.labels)})")
-        return SeveralSpec(**first | {"formula": wide.formula, "response": label}, each=each)
-
-    @property
-    def state(self) -> DesignState:
-        """How the covariates are made from data."""
-        return self.responses[0].state
-
-    @cached_property
-    def facts(self) -> Facts:
-        """What is remembered of the values of all responses."""
-        each = self.facts_of_each
-        counts = {kind: sum(one.counts[kind] for one in each) for kind in COUNTS[:4]} | {"dropped": self.dropped}
-        n, nobs = sum(one.n for one in each), sum(one.nobs for one in each)
-        flags = any(one.any_censored for one in each), all(one.limits_known for one in each)
-        return replace(each[0], n=n, nobs=nobs, counts=counts, any_censored=flags[0], limits_known=flags[1])
-
-    @cached_property
-    def values(self) -> TrainingData:
-        """Training values of all responses, in their units, by response and row."""
-        return values_of(self, tuple(one.rows for one in self.responses))
-
-    @property
-    def training(self) -> TrainingData | None:
-        """The same, none where the fit holds no rows."""
-        return None if self.read is None else self.values
-
-    @property
-    def rows(self) -> TrainingData:
-        """The same, where they are needed."""
-        return held_rows(self.training)
-
-    @property
-    def covariates(self) -> pd.DataFrame | None:
-        """Columns of the formula in the rows of the fit."""
-        names = self.state.input_names
-        return None if self.read is None else self.read.data[list(names)]
+    def _design_of_values(self) -> tuple[DesignState, Design]:
+        return self.stacked.state, self.stacked.rows.design
 
     def without_rows(self) -> MultivariateParts:
         """Parts that answer the same about new rows."""
         return replace(self, stacked=self.stacked.without_rows(), read=None)
-
-
-def values_of(parts: MultivariateParts, rows: tuple[TrainingData, ...]) -> TrainingData:
-    """Training values of all responses, one after the other, by response and row."""
-    response = join([one.response for one in rows])
-    labels = parts.stack.wide.labels
-    name = rows[0].index.name or "row"
-    index = pd.MultiIndex.from_arrays(
-        [
-            np.repeat(np.array(labels, dtype=object), [int(one.kept.sum()) for one in rows]),
-            np.concatenate([one.labels for one in rows]),
-        ],
-        names=["response", name],
-    )
-    counts = {kind: sum(one.counts[kind] for one in rows) for kind in COUNTS} | {"dropped": parts.dropped}
-    design, found = parts.stacked.rows.design, measure_facts(response, ())
-    return TrainingData(parts.stacked.state, found, counts, response, design, index, np.ones(len(index), dtype=bool))

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.diagnostics import calibration_figures, validation
-from tobitgp.diagnostics import check as checks
+from tobitgp.diagnostics import validation
 from tobitgp.diagnostics.check import process_findings
 from tobitgp.diagnostics.elpd import Elpd
 from tobitgp.diagnostics.k_hat import KHat
@@ -20,39 +19,27 @@ from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import Rng
 from tobitgp.results import (
     column_effects,
-    conformal,
-    curves,
     figures,
-    predicted_distribution,
-    prediction,
     standardise,
-    survival_figures,
-    times,
-    written_curves,
 )
 from tobitgp.results.multivariate import multivariate_predictions
 from tobitgp.results.multivariate.multivariate_parts import MultivariateParts
 from tobitgp.results.multivariate.of_responses import (
     drawn_apart,
     drawn_for_each,
-    find_response,
-    of_all,
     of_each,
-    of_one,
 )
 from tobitgp.results.multivariate.response_results import ResponseResults
+from tobitgp.results.multivariate.together_results import TogetherResults
 from tobitgp.results.multivariate.value_draws import ValueDraws, elpd_of_values
 from tobitgp.results.parameter_estimates import Linear, Transformed
 from tobitgp.results.predict import check_alpha, check_level
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.process.term_tests import TermTest
-from tobitgp.results.ratios import Kind
-from tobitgp.results.results import Results
-from tobitgp.results.views import COUNTS, ModelData, ModelView
 from tobitgp.results.words import Words
 
 
-class MultivariateResults(Results):
+class MultivariateResults(TogetherResults):
     """Fit of several responses to the same rows, by :func:`tobitgp.fit` of ``mvbind(y1, y2) ~ ...``.
 
     Parameters have the names of the response that they are of in brackets, ``z[y1]``.
@@ -90,10 +77,6 @@ class MultivariateResults(Results):
         self._parts, self.responses = parts, parts.stack.wide.labels
         self.stacked = GPResults.from_parts(parts.stacked)
 
-    def __getitem__(self, response: str) -> ResponseResults:
-        """One response, with the methods of a process."""
-        return self._each[find_response(response, self.responses)]
-
     @cached_property
     def _each(self) -> tuple[ResponseResults, ...]:
         return tuple(ResponseResults.of(self, j) for j in range(len(self.responses)))
@@ -118,22 +101,6 @@ class MultivariateResults(Results):
 
         return several_words(self, alpha)
 
-    def _panels(self, ax: Any) -> list[Any]:
-        """Axes with the name of each response, those that are given or new ones."""
-        from tobitgp.report.several_summary import panels_of
-
-        return panels_of(self.responses, ax)
-
-    def _ratio_kind(self) -> Kind:
-        raise SpecError("Hazard ratios are of one response; fit each by itself, without mvbind().")
-
-    def __repr__(self) -> str:
-        counts = self.counts
-        censored = [f"{counts[kind]} {kind}-censored" for kind in COUNTS[1:4] if counts[kind]]
-        kinds = ", ".join([f"{counts['exact']} exact", *censored])
-        values = f"{len(self.responses)} responses, {self.nobs:.10g} values: {kinds}"
-        return f"MultivariateResults: {self.formula}\n  {values}"
-
     # -- the fit ------------------------------------------------------------------------------------------------------
 
     @property
@@ -141,12 +108,6 @@ class MultivariateResults(Results):
         """What mentions the columns that new data need."""
         wide = self._parts.stack.wide
         return (wide.formula, wide.sigma or "")
-
-    @property
-    def model(self) -> ModelView:
-        """Formula, specification and names of columns and parameters, as of :attr:`GPResults.model`."""
-        parts, data = self._parts, ModelData(self._names, self._parts.covariates)
-        return ModelView(parts.spec.formula, parts.spec, parts.spec.response.label, self._columns, data)
 
     @property
     def df_model(self) -> float:
@@ -157,9 +118,6 @@ class MultivariateResults(Results):
     def llf(self) -> float:
         """NaN in nats: no likelihood is maximised; ``log_evidence`` is (SIT6) of the theory pages."""
         return float("nan")
-
-    def _criterion(self) -> tuple[str, str]:
-        return "Log evidence", f"{self.log_evidence:.2f} ({self.evidence_kind})"
 
     @property
     def priors(self) -> pd.DataFrame:
@@ -360,55 +318,24 @@ class MultivariateResults(Results):
     def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
         yield from process_findings(self.stacked, rng)
 
-    def _row_tests(self, rng: Any) -> Iterator[Finding | RawTest]:
-        for name in self.responses:
-            for found in self[name]._row_tests(rng):
-                yield found._replace(name=f"{found.name}[{name}]")
-
     def _without_rows(self) -> MultivariateResults:
         return MultivariateResults(self._parts.without_rows())
 
     # -- of every response --------------------------------------------------------------------------------------------
 
-    predict = multivariate_predictions.predict
-    get_prediction = of_each(prediction.get_prediction)
-    get_distribution = of_each(predicted_distribution.get_distribution)
-    residuals = of_each(prediction.residuals)
-    predict_survival_function = of_each(curves.predict_survival_function, "df")
-    predict_cumulative_hazard = of_each(curves.predict_cumulative_hazard, "df")
-    predict_hazard = of_each(curves.predict_hazard, "df")
-    predict_percentile = of_each(times.predict_percentile, "df")
-    predict_median = of_each(times.predict_median, "df")
-    predict_expectation = of_each(times.predict_expectation, "df")
-    predict_restricted_mean = of_each(times.predict_restricted_mean, "df")
-    write_curves = of_one(written_curves.write_curves)
     marginal_effects = of_each(column_effects.marginal_effects)
     get_margeff = of_each(column_effects.marginal_effects)
     _contrast = of_each(standardise.contrast_of)
     standardise = of_each(standardise.standardise)
-    conformalise = of_each(conformal.conformalise)
     plot_terms = drawn_apart(figures.plot_terms)
     plot_effect = drawn_for_each(figures.plot_effect)
-    plot_residuals = drawn_apart(figures.plot_residuals)
     plot_forest = drawn_for_each(figures.plot_forest)
-    plot_calibration = drawn_for_each(calibration_figures.plot_calibration)
-    plot_cox_snell = drawn_for_each(calibration_figures.plot_cox_snell)
-    plot_predictive_check = drawn_for_each(calibration_figures.plot_predictive_check)
-    plot_survival = drawn_for_each(survival_figures.plot_survival)
-    plot_hazard = drawn_for_each(survival_figures.plot_hazard)
 
     # -- of all values together ---------------------------------------------------------------------------------------
 
     impute = multivariate_predictions.impute
     sample = multivariate_predictions.sample
     posterior = multivariate_predictions.posterior
-    score = multivariate_predictions.score
-    concordance_index_ = cached_property(multivariate_predictions.concordance_index)
-    check = of_all(checks.check)
-    loo = of_all(validation.loo)
-    waic = of_all(validation.waic)
-    log_likelihood_draws = of_all(validation.log_likelihood_draws)
-    to_arviz = of_all(validation.to_arviz)
     k_hat = validation.k_hat
     plot_evidence = figures.plot_evidence
 
