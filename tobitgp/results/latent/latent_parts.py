@@ -114,7 +114,7 @@ class LatentParts(ResponsesTogether):
         return self.over.wide
 
     @property
-    def spec(self) -> LatentSpec:
+    def spec(self) -> LatentSpec:  # type: ignore[override]
         """The formula, and that of each response."""
         return LatentSpec.of(self.over, tuple(one.spec for one in self.responses))
 
