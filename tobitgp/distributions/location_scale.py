@@ -87,7 +87,13 @@ class LocationScale(RowDistributions):
         return -tail.log_p, -tail.d1 / self.scale
 
     def reached(self, goal: Array) -> Array:
-        return self.exceeded(-np.asarray(goal))
+        goal = np.asarray(goal, dtype=np.float64)
+        below = goal < np.log(2.0)  # then the lower tail has the digits
+        z = self.noise.inverse_log_sf(-np.where(below, 1.0, goal))
+        if below.any():
+            with np.errstate(divide="ignore"):
+                z = np.where(below, self.noise.inverse_log_cdf(np.log(-np.expm1(-np.where(below, goal, 0.5)))), z)
+        return self.location + self.scale * z
 
     def exceeded(self, log_p: Array) -> Array:
         return self.location + self.scale * self.noise.inverse_log_sf(np.asarray(log_p))
