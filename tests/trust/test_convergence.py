@@ -220,7 +220,10 @@ def test_remedies_lead_where_a_fit_is_possible():
     """Below the least noise that is safe all inputs are no remedy for few inducing ones."""
     x = np.linspace(0, 6, 40)
     data, fixed = pd.DataFrame({"x": x, "y": np.sin(x)}), {"sd(gp(x))": 0.42, "lengthscale(gp(x))": 4.2}
-    for sigma, remedy in ((1e-3, "use method=tg.EP(inducing=None)"), (5e-7, "the value at which sigma is fixed")):
+    for sigma, remedy in (
+        (1e-3, "use method=tg.EP(hyper='maximize', inducing=None)"),
+        (5e-7, "the value at which sigma is fixed"),
+    ):
         known = {**fixed, "sigma": sigma}  # where a search would turn with the digits that are lost
         with pytest.warns(ApproximationWarning, match=re.escape(remedy)):
             res = tg.fit("y ~ gp(x, kernel='matern12')", data, fixed=known, method=tg.EP(inducing=15, hyper="maximize"))
