@@ -54,6 +54,7 @@ def loaded():
         with contextlib.suppress(TobitGPError), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             str(tg.Model(f"y ~ {word}", DATA).spec)
+    tg.fit("y ~ x", DATA)
 
 
 @pytest.mark.parametrize("formula", ESCAPES, ids=lambda formula: ascii(formula)[:60])
