@@ -63,23 +63,35 @@ def remedies(results: Any) -> Noise:
         return Noise(f"this {name} mixture", f"{more}.", more, scale=None)
     if hasattr(results, "proportionality"):
         return _of_hazards(results)
-    log_time = parts.family.log_time
     cured = parts.state.scale is not None and isinstance(parts.state.scale.spec, CureSpec)
-    others = [other for other in (POSITIVE if log_time else REAL) if other != name]
-    by = ", by='aic'" if results.method == "mle" else ""
-    families = f"Compare families by tg.select({{'family': {[name, *others]}}}, data, formula=...{by})"
-    remedy = f"{families}, log-time ones if the response is positive, or add terms."
-    if log_time:
-        remedy = f"{families}, or add terms."
-    heavier = f"Try family='{'loglogistic' if name != 'loglogistic' else 'lognormal'}'" if log_time else _heavier(name)
+    families, remedy, heavier, otherwise = _by_itself() if results._together is not None else _families(results, name)
     if cured or parts.family.known_sigma is not None:
         return Noise(f"{name} noise", remedy, heavier, not cured, None, f"{families}.")
     state = parts.state.scale
     curves_there = () if state is None else (term.name.removeprefix("sigma: ") for term in state.spec.gps)
     there = () if state is None else (*state.spec.names("linear"), *curves_there)
-    otherwise = "" if log_time else "If the response is positive, a log-time family lets the spread grow with the mean."
     curves = all(term.approximation not in ("markov", "vecchia") for term in parts.spec.gps)
     return Noise(f"{name} noise", remedy, heavier, True, there, otherwise, curves)
+
+
+def _families(results: Any, name: str) -> tuple[str, str, str, str]:
+    """Other families: all, with terms, one with heavier tails, and what to try where the spread changes."""
+    log_time = results.parts.family.log_time
+    others = [other for other in (POSITIVE if log_time else REAL) if other != name]
+    by = ", by='aic'" if results.method == "mle" else ""
+    families = f"Compare families by tg.select({{'family': {[name, *others]}}}, data, formula=...{by})"
+    if log_time:
+        heavier = f"Try family='{'loglogistic' if name != 'loglogistic' else 'lognormal'}'"
+        return families, f"{families}, or add terms.", heavier, ""
+    remedy = f"{families}, log-time ones if the response is positive, or add terms."
+    grows = "If the response is positive, a log-time family lets the spread grow with the mean."
+    return families, remedy, _heavier(name), grows
+
+
+def _by_itself() -> tuple[str, str, str, str]:
+    """The same for one of several responses, which have one family."""
+    alone = "Fit this response by itself with another family"
+    return alone, f"{alone}.", alone, f"{alone}."
 
 
 def _heavier(name: str) -> str:

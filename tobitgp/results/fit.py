@@ -48,6 +48,7 @@ class Fit:
     """What a fit was made of and found; each kind states it, and questions are functions of it."""
 
     _parts: Any
+    _together: Any = None  # the fit of all responses, where this is one of several
     _causes: tuple[Any, ...] = ()  # of events, where there are several
     _of_cause = False  # whether events of other causes are censoring
     _from_zero = True  # whether a path of covariates has to begin at time 0
