@@ -1,6 +1,6 @@
 """Compute the long tables of this page: `python vignettes/karlova-2024/run.py [table1 objectives gbsg credit]`.
 
-About three minutes of one core; seeds are fixed. GBSG and the credit data arrive by `tobitgp.datasets.fetch`.
+About six minutes of one core; seeds are fixed. GBSG and the credit data arrive by `tobitgp.datasets.fetch`.
 """
 
 from __future__ import annotations
