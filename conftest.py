@@ -56,7 +56,11 @@ def processor_seconds():
 
 @pytest.hookimpl(tryfirst=True)  # before what is slow is left out
 def pytest_collection_modifyitems(items):
-    """Mark as slow the cases of a test that say so, and what is off the diagonal of a product of parameters."""
+    """Mark as slow the cases of a test that say so, and what is off the diagonal of a product of parameters.
+
+    Of products of three parameters and more, a third is slow, in which the values of two occur together, and the rest
+    are studies.
+    """
     tests = {}
     for item in items:
         if not hasattr(item, "callspec"):
@@ -73,6 +77,8 @@ def pytest_collection_modifyitems(items):
         for item, place in zip(members, places, strict=True):
             if tuple(place) not in diagonal:
                 item.add_marker("slow")
+                if len(place) > 2 and place.sum() % 3:
+                    item.add_marker("study")
 
 
 def axes(item):
