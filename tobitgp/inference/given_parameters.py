@@ -213,7 +213,7 @@ def read_parameters(
 
 
 def _about(name: str, prior: ScalePrior, unit: float, usual: float) -> tuple[float, float]:
-    """Median and spread of the logarithm of a parameter over its unit; the usual median where the prior is vague."""
+    """Median and half-width of the logarithm of a parameter over its unit; the usual median of a vague prior."""
     if not prior._support[0] >= 0.0:
         raise SpecError(f"priors={{{name!r}: {prior!r}}}: the parameter is positive, so that lower= must be too.")
     with np.errstate(divide="ignore", over="ignore"):
