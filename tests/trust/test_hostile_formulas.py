@@ -90,7 +90,7 @@ TEXTS = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(TEXTS)
 @example("y ~ x + (1 | g) | censor(1.5)")
 def test_any_text_is_read_or_refused(formula):

@@ -416,7 +416,7 @@ def test_a_fit_of_nearly_the_same_rows_is_climbed_on_from(clipped, name):
     assert res.log_evidence_integrated == pytest.approx(full.log_evidence_integrated, abs=0.01)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_so_it_is_on_rows_that_a_sample_stands_for():
     rng = np.random.default_rng(3)
     x = rng.uniform(0.0, 10.0, 25_000)
