@@ -79,7 +79,7 @@ def fit(
         :func:`tobitgp.formula_functions` for what may stand in it. Several responses are
         ``mvbind(y1, y2) ~ terms | censor(l1, l2)``. Competing risks are ``Surv(time, cause) ~ terms``, with a column
         of more than two values, and ``Surv(time, cause, censored="alive")`` where neither 0, ``"censored"`` nor the
-        first category is what censored rows hold, ``censored=None`` where nobody was censored; a dict has a formula for
+        first category is what censored rows hold, ``censored=None`` where no row is censored; a dict has a formula for
         each cause.
     data : DataFrame, dict of columns, or path of Parquet files
         Of pandas, polars (lazy too), pyarrow, DuckDB, dask, or whatever else narwhals reads; never modified. Of lazy

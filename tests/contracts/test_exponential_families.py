@@ -211,7 +211,7 @@ def test_information_is_the_curvature_of_the_divergence(name):
 
 
 def test_information_of_many_rows_is_known():
-    """Of a Pareto posterior, which is a gamma one: a row of weight 1e7 leaves no digits to small steps."""
+    """A Pareto posterior is a gamma one. Under a row of weight 1e7 small steps of differences have no digits."""
     xi, nu = 0.7e7, 1e7
     found = FAMILIES["pareto"].information(np.array([[xi], [nu]]))[:, :, 0]
     shape = nu + 1.0

@@ -208,7 +208,7 @@ def _all_causes(flag: Flag, marks: str, words: Mapping[Any, str]) -> str:
     """How to say that levels are causes, of which every row has one."""
     if marks != "event" or not flag.how.startswith("Surv(") or any(map(_NO_MARKS[marks].fullmatch, words.values())):
         return ""
-    return f"if all are causes and nobody is censored, write {flag.how}{flag.text}, censored=None); else "
+    return f"if all are causes and no row is censored, write {flag.how}{flag.text}, censored=None); else "
 
 
 def _from_numbers(flag: Flag, values: Array, table: Table) -> IntArray:

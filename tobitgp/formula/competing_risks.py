@@ -24,7 +24,7 @@ class CauseFormula:
     written: str  # the same as in the formula
     censored: Cause | None  # value that is no cause, where it is given
     terms: str  # right of '~'
-    all_seen: bool = False  # whether it says that nobody was censored
+    all_seen: bool = False  # whether it says that no row is censored
 
     def of(self, cause: Cause) -> str:
         """The formula in which one cause is the event, and the others are censoring."""
@@ -77,6 +77,6 @@ def _read_censored(syntax: Syntax, call: ast.Call) -> tuple[Cause | None, bool]:
     value = literal(given.value)
     if not isinstance(value, str | int) or isinstance(value, bool):
         syntax.fail(
-            given, f"censored= is a text in quotes or a whole number, or None where nobody was censored; {_WRITTEN}."
+            given, f"censored= is a text in quotes or a whole number, or None where no row is censored; {_WRITTEN}."
         )
     return value, False

@@ -204,7 +204,7 @@ def _read_censor(syntax: Syntax, node: ast.Call) -> CensoringSpec:
     if flags == ["event"] and given:
         syntax.fail(node, f"{how}) and limits cannot be given together; the rows are censored at y itself.")
     if "upper" in given:
-        syntax.fail(given["upper"], f"{how}) goes with a lower limit: censor(limit, nondetect=flag).")
+        syntax.fail(given["upper"], f"{how}) needs a lower limit: censor(limit, nondetect=flag).")
     lower = read_limit(syntax, given.get("lower"), "limit")
     flag = Flag(
         read_column(syntax, column, "event", _FLAGS[flags[0]]), "nondetect" if flags == ["nondetect"] else "event", how

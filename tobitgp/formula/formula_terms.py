@@ -84,7 +84,7 @@ def _read_mixture(syntax: Syntax, node: ast.expr, signed: list[tuple[int, ast.ex
         number = DEFAULT_MOST if most is None else _read_number(syntax, most, "max_components=")
         return MixtureTerm((number,), True, *span)
     if most is not None:
-        syntax.fail(most, 'max_components= goes with mixture("dp"); a number or range of components is exact.')
+        syntax.fail(most, 'max_components= needs mixture("dp"); a number or range of components is exact.')
     if isinstance(k, ast.Call) and called(k) == "range":
         return MixtureTerm(_read_range(syntax, k), False, *span)
     return MixtureTerm((_read_number(syntax, k, "The number of components of mixture()"),), False, *span)

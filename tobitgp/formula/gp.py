@@ -170,7 +170,7 @@ def _read_approximation(syntax: Syntax, options: dict[str, ast.expr], factor: GP
         return str(how), None
     neighbours = literal(number)
     if how != "vecchia":
-        syntax.fail(number, 'neighbours= goes with approximation="vecchia".')
+        syntax.fail(number, 'neighbours= needs approximation="vecchia".')
     if type(neighbours) is not int or not 1 <= neighbours <= MOST_NEIGHBOURS:
         syntax.fail(number, f"neighbours= is a whole number from 1 to {MOST_NEIGHBOURS}.")
     return how, neighbours
@@ -182,7 +182,7 @@ def _read_kernel_and_period(syntax: Syntax, options: dict[str, ast.expr]) -> tup
         return kernel or "rbf", None
     if kernel not in (None, "periodic"):
         remedy = f'leave period= out, or multiply: gp(x, period=12):gp(x, kernel="{kernel}")'
-        syntax.fail(node, f"period= goes with the periodic kernel, not with {kernel}; {remedy}.")
+        syntax.fail(node, f"period= needs the periodic kernel, not {kernel}; {remedy}.")
     check_depth(syntax, node)
     period = constant_value(node)
     if period is None or not 0 < period < math.inf:

@@ -205,7 +205,7 @@ def read_levels(column: pd.Series[Any], written: CauseFormula) -> tuple[tuple[Ca
         listed, call = ", ".join(map(repr, levels[:6])), f"Surv({written.times}, {written.written}, censored="
         raise DataError(
             f"No row of {name!r}, which holds {listed or 'nothing'}, is {censored!r}, which means censored; say which "
-            f"value does, as in {call}{(known or levels or [0])[0]!r}), or that nobody was censored, as in {call}None)."
+            f"value does, as in {call}{(known or levels or [0])[0]!r}), or that no row is censored, as in {call}None)."
         )
     causes = tuple(level for level in levels if level != censored)
     if not causes:

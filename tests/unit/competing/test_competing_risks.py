@@ -714,7 +714,7 @@ def test_nobody_may_be_censored(tmp_path):
     assert loaded.parts.censored is None
     incidence = loaded.predict_cumulative_incidence(data.head(1), times=[5.0], cause="death")
     assert incidence.iloc[0, 0] == pytest.approx(want, rel=1e-9)
-    with pytest.raises(DataError, match=r"or that nobody was censored, as in Surv\(t, s, censored=None\)"):
+    with pytest.raises(DataError, match=r"or that no row is censored, as in Surv\(t, s, censored=None\)"):
         tg.fit("Surv(t, s, censored='alive') ~ 1", data, family="exponential")
     with pytest.raises(DataError, match="must hold 0 and 1"):
         tg.fit("Surv(t, s) ~ 1", data, family="exponential")

@@ -44,7 +44,7 @@ def drawn(name, n, seed):
 
 
 def log_likelihood(name, at, lower, upper, entry, exit):
-    """Of a logit weight and the components' parameters in turn."""
+    """The logit of a weight, then the parameters of the components."""
     make, truth = FAMILIES[name]
     size, weight = len(truth[0]), np.array([expit(at[0]), expit(-at[0])])
     dist = [make(*at[1 + k * size : 1 + (k + 1) * size]) for k in range(2)]

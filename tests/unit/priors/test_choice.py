@@ -192,7 +192,7 @@ def test_random_intercepts_of_the_same_groups_stand_in_the_chain(terms):
     [
         ('approximation="sparse"', "is one of 'auto', 'low_rank', 'dense', 'markov', 'vecchia'"),
         ('kernel="rbf", approximation="markov"', "one input and one of the kernels matern12, matern32, matern52"),
-        ("neighbours=5", 'neighbours= goes with approximation="vecchia"'),
+        ("neighbours=5", 'neighbours= needs approximation="vecchia"'),
         ('approximation="vecchia", neighbours=0', "a whole number from 1 to 200"),
         ('kernel="periodic", approximation="vecchia"', "do not stand for a periodic kernel"),
     ],
