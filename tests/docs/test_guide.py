@@ -34,7 +34,7 @@ def codes(page):
     return blocks(text, "{code-cell}") or blocks(text, "python")
 
 
-@pytest.mark.quick_cases("docs/getting-started.md")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if codes(page)], ids=lambda page: str(page.relative_to(CHECKOUT))
 )
