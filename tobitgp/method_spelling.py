@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from tobitgp.errors import SpecError
+from tobitgp.errors import SpecError, user_level
 from tobitgp.method_settings import EP, MLE, VI, Laplace, PosteriorMethod
 from tobitgp.method_value import MethodValue, call_text, given_settings, spelled
 from tobitgp.mixture import MIXTURE_METHODS, VBCM
@@ -67,12 +68,14 @@ def _class_for(settings: Mapping[str, Any], formula: str) -> type[Any]:
     return MLE if set(settings) <= _OF_EVERY_FIT and not _OF_PROCESSES.search(formula) else EP
 
 
-def refuse_moved(given: Mapping[str, Any], method: Any = "auto", formula: Any = None) -> None:
-    """Say where settings of a method are written, if some are given as arguments of a fit."""
+def with_moved_settings(given: Mapping[str, Any], formula: Any = None) -> dict[str, Any]:
+    """Arguments of a fit, where settings that once were among them are in the method, with a warning."""
     moved = {name: given[name] for name in given if name in MOVED}
-    if moved:
-        shown = call_text("", moved)[1:-1]
-        chosen, settings = holding(method, moved, formula)
-        raise SpecError(
-            f"{shown}: settings of the method belong to it. Write method=tg.{call_text(chosen.__name__, settings)}."
-        )
+    if not moved:
+        return dict(given)
+    shown = call_text("", moved)[1:-1]
+    chosen, settings = holding(given.get("method", "auto"), moved, formula)
+    new = call_text(chosen.__name__, settings)
+    text = f"{shown}: settings of the method belong to it. Write method=tg.{new}."
+    warnings.warn(text, FutureWarning, stacklevel=user_level())
+    return {**{name: value for name, value in given.items() if name not in moved}, "method": chosen(**settings)}

@@ -21,7 +21,7 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.given_parameters import GivenParameters
 from tobitgp.likelihoods import FAMILIES, Family, resolve_family
 from tobitgp.method_settings import MLE, PosteriorMethod
-from tobitgp.method_spelling import posterior_method, read_method, refuse_moved
+from tobitgp.method_spelling import posterior_method, read_method, with_moved_settings
 from tobitgp.method_value import MethodValue
 from tobitgp.mixture import MIXTURE_FAMILIES
 from tobitgp.mixture.array_fit import resolve_mixture_family
@@ -114,17 +114,19 @@ def argument_meant(name: str, known: Iterable[str]) -> str:
 
 
 def saying_what_was_meant(call: Callable[P, T]) -> Callable[P, T]:
-    """Let the error about an unknown argument say what to write in its place."""
+    """Read arguments that have moved, and let the error about an unknown one say what to write."""
     known = tuple(inspect.signature(call).parameters)
 
     @wraps(call)
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:
-        formula = kwargs.get("formula", args[0] if args else None)  # or the model
-        refuse_moved(kwargs, kwargs.get("method", "auto"), getattr(formula, "formula", formula))
-        for name in kwargs:
+        given: dict[str, Any] = kwargs
+        if "method" in known:
+            formula = kwargs.get("formula", args[0] if args else None)  # or the model
+            given = with_moved_settings(kwargs, getattr(formula, "formula", formula))
+        for name in given:
             if name not in known and (words := argument_meant(name, known)):
                 raise TypeError(f"{call.__qualname__}() got an unexpected keyword argument {name!r}{words}")
-        return call(*args, **kwargs)
+        return call(*args, **given)
 
     return checked
 

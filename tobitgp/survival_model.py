@@ -13,7 +13,7 @@ from tobitgp.data.frames import reads_frames
 from tobitgp.data.table import column_names
 from tobitgp.errors import DataError, NotFittedError, SpecError
 from tobitgp.likelihoods.families import GenGamma, Student
-from tobitgp.method_spelling import refuse_moved
+from tobitgp.method_spelling import with_moved_settings
 from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.mixture.mixture_results import MixtureResults
 from tobitgp.results.process.process_results import GPResults
@@ -79,7 +79,8 @@ class SurvivalModel:
     ) -> None:
         if not isinstance(rhs, str) or not rhs.strip() or "~" in rhs:
             raise SpecError(f"rhs={rhs!r}: the right-hand side of a formula is needed, as 'gp(age) + sex'.")
-        refuse_moved(fit_kwargs, method, rhs)
+        fit_kwargs = with_moved_settings({"method": method, **fit_kwargs}, rhs)
+        method = fit_kwargs.pop("method")
         for name, place in _OWN.items():
             if name in fit_kwargs:
                 raise SpecError(f"{name}= has its place elsewhere in a SurvivalModel: {place}.")

@@ -34,7 +34,8 @@ def log_density(z: Array, df: float, order: int = 3) -> tuple[Array, ...]:
         near, far = df * u, square * u
         values.append(-(df + 1.0) * z * u)
         values.append(-(df + 1.0) * u * (near - far))
-        values.append(2.0 * (df + 1.0) * z * u * u * (3.0 * near - far))
+        if order > 2:
+            values.append(2.0 * (df + 1.0) * z * u * u * (3.0 * near - far))
     return tuple(values[: order + 1])
 
 

@@ -17,6 +17,7 @@ from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError, TobitGPError, user_level
 from tobitgp.inference.fitted import Step
 from tobitgp.kinds.progress import progress_bar
+from tobitgp.method_spelling import with_moved_settings
 from tobitgp.model import Model
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.paths import read_subjects
@@ -207,6 +208,7 @@ def cross_validate(
     measures, asked = read_measures(metrics), _read_prediction(predict)
     check_jobs(n_jobs)
     check_arguments(fit_kwargs, "cross_validate()")
+    fit_kwargs = with_moved_settings(fit_kwargs, formula)
     refused = [name for name in _OF_ROWS if fit_kwargs.get(name) is not None]
     if refused:
         raise SpecError(f"{refused[0]}= does not go with cross_validate().")

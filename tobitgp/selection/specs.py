@@ -23,8 +23,7 @@ from tobitgp.formula import parse_formula
 from tobitgp.formula.functions import read_functions
 from tobitgp.formula.spec import Expression
 from tobitgp.formula.syntax import Token, names_in, read_expression, tokenize
-from tobitgp.method_spelling import MOVED, holding, refuse_moved
-from tobitgp.method_value import call_text
+from tobitgp.method_spelling import MOVED, with_moved_settings
 from tobitgp.options import argument_meant
 from tobitgp.results.compare import distinct
 
@@ -53,6 +52,7 @@ def read_specs(specs: Any, given: Mapping[str, Any]) -> list[Candidate]:
         candidates = _grid(specs, given)
     else:
         candidates = _formulas(specs, given)
+    candidates = [replace(c, options=with_moved_settings(c.options, c.options["formula"])) for c in candidates]
     one = len(candidates) == 1
     return _own_streams([each for candidate in candidates for each in _each_number(candidate, alone=one)])
 
@@ -91,7 +91,6 @@ def _each_number(candidate: Candidate, *, alone: bool) -> list[Candidate]:
 
 
 def _grid(specs: Mapping[str, Any], given: Mapping[str, Any]) -> list[Candidate]:
-    _refuse_moved_values(specs, given)
     check_arguments(specs, "select()", _FORMULAS)
     twice = [name for name in specs if name in given]
     if twice:
@@ -112,16 +111,6 @@ def _grid(specs: Mapping[str, Any], given: Mapping[str, Any]) -> list[Candidate]
     return [Candidate(name, option) for name, option in zip(distinct(names), options, strict=True)]
 
 
-def _refuse_moved_values(specs: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """Say how values of a setting of the method are tried, one method for each."""
-    for name in MOVED:
-        if name in specs:
-            values = list(specs[name]) if isinstance(specs[name], list | tuple) else [specs[name]]
-            chosen = [holding(given.get("method", "auto"), {name: value}, given.get("formula")) for value in values]
-            tried = ", ".join(f"tg.{call_text(each.__name__, settings)}" for each, settings in chosen)
-            raise SpecError(f"{name!r}: settings of the method belong to it. Write {{'method': [{tried}]}}.")
-
-
 def _labels(name: str, values: list[Any]) -> list[str]:
     """Short words for the values of an argument; a formula is its own."""
     if name == "formula":
@@ -134,9 +123,8 @@ def _labels(name: str, values: list[Any]) -> list[str]:
 
 def check_arguments(names: Mapping[str, Any], caller: str, more: str = "") -> None:
     """Refuse what is no argument of ``tobitgp.fit``."""
-    refuse_moved(names, names.get("method", "auto"), names.get("formula"))
     for name in names:
-        if name not in ARGUMENTS:
+        if name not in ARGUMENTS and name not in MOVED:
             hint = argument_meant(str(name), ARGUMENTS)
             raise SpecError(f"{name!r} is no argument that {caller} can hand to tg.fit{hint or '.' + more}")
 

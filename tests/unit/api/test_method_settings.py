@@ -7,6 +7,7 @@ import re
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tobitgp as tg
@@ -14,6 +15,7 @@ from tobitgp.errors import SpecError
 from tobitgp.method_value import ComparedByValue
 
 LINEAR, PROCESS, MIXTURE = "y ~ x | censor(lower)", "y ~ gp(x) | censor(lower)", "y ~ mixture(2)"
+TRIED = {"sigma": 0.3, "sd(gp(x))": 8.0, "lengthscale(gp(x))": 0.2}
 VALUES = [tg.EP(), tg.VI(), tg.Laplace(), tg.MLE(), tg.VBCM(), tg.SVBCM(), tg.EMCM()]
 
 
@@ -129,37 +131,42 @@ MOVED = [
 
 
 @pytest.mark.parametrize(("formula", "options", "shown", "written"), MOVED)
-def test_an_argument_of_a_method_names_its_new_place(data, formula, options, shown, written):
+def test_a_setting_beside_the_method_is_read_and_its_new_place_named(data, formula, options, shown, written):
     expected = f"{shown}: settings of the method belong to it. Write method={written}."
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        new = tg.fit(formula, data, method=eval(written))  # what it says to write
     for call in (lambda: tg.fit(formula, data, **options), lambda: tg.Model(formula, data).fit(**options)):
-        with pytest.raises(SpecError) as caught:
-            call()
-        assert str(caught.value) == expected
-    with np.errstate(all="ignore"):
-        assert tg.fit(formula, data, method=eval(written)).nobs == 30  # what it says to write
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            found = call()
+        own = [each for each in heard if each.category is FutureWarning]
+        assert [str(each.message) for each in own] == [expected] and own[0].filename == __file__
+        pd.testing.assert_series_equal(found.params, new.params)
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        lambda data: tg.Model(PROCESS, data).evidence({}, inducing=20),
-        lambda data: tg.select([PROCESS], data, inducing=20),
-        lambda data: tg.cross_validate(PROCESS, data, inducing=20),
-        lambda data: tg.SurvivalModel("gp(x)", inducing=20),
-        lambda data: tg.sklearn.CensoredGPRegressor(inducing=20),
+        lambda data, how: tg.Model(PROCESS, data).evidence(TRIED, **how).value,
+        lambda data, how: float(tg.select([PROCESS], data, **how).table["value"].iloc[0]),
+        lambda data, how: float(tg.cross_validate(PROCESS, data, folds=2, rng=1, **how)["log_likelihood"].mean()),
+        lambda data, how: tg.SurvivalModel("gp(x)", **how).method,
+        lambda data, how: tg.sklearn.CensoredGPRegressor(**how).method,
     ],
 )
-def test_every_call_that_passes_options_on_names_the_new_place(data, call):
-    with pytest.raises(SpecError, match=r"^inducing=20: .*Write method=tg\.EP\(inducing=20\)\.$"):
-        call(data)
+def test_every_call_that_passes_options_on_reads_it(data, call):
+    with pytest.warns(FutureWarning, match=r"^inducing=20: .*Write method=tg\.EP\(inducing=20\)\.$"):
+        found = call(data, {"inducing": 20})
+    assert found == call(data, {"method": tg.EP(inducing=20)})
 
 
 def test_values_of_a_setting_are_tried_as_methods(data):
-    with pytest.raises(SpecError) as caught:
-        tg.select({"inducing": [16, 18]}, data, formula=PROCESS)
-    grid = eval(str(caught.value).split("Write ")[1].rstrip("."))
-    found = tg.select(grid, data, formula=PROCESS)
-    assert sorted(found.table.index) == ["method=EP(inducing=16)", "method=EP(inducing=18)"]
+    with pytest.warns(FutureWarning, match=r"Write method=tg\.EP\(inducing=1[68]\)"):
+        old = tg.select({"inducing": [16, 18]}, data, formula=PROCESS)
+    new = tg.select({"method": [tg.EP(inducing=16), tg.EP(inducing=18)]}, data, formula=PROCESS)
+    assert sorted(old.table["value"]) == sorted(new.table["value"])
+    assert sorted(old.table.index) == ["inducing=16", "inducing=18"]
 
 
 @pytest.mark.parametrize(

@@ -226,3 +226,14 @@ def test_intervals_and_checks_of_each(data):
     found = res.check(rng=1).table
     assert {"convergence", "calibration[y1]", "calibration[y2]"} <= set(found.index)
     assert "calibration" in res.check(response="y1", rng=1).table.index
+
+
+@pytest.mark.parametrize("curve", ["survival_function", "cumulative_hazard", "hazard"])
+def test_curves_of_all_responses_are_at_the_values_of_all(apart, data, curve):
+    """Without times= every response answers at the times of each, as when it is asked alone at these times."""
+    ask = f"predict_{curve}"
+    both = getattr(apart, ask)(data.head(3))
+    own = [getattr(apart["y1"], ask)(data.head(3)), getattr(apart["y2"], ask)(data.head(3))]
+    assert set(both.index) == {*own[0].index, *own[1].index} and not both.isna().any().any()
+    for name, table in zip(("y1", "y2"), own, strict=True):
+        np.testing.assert_allclose(both[name].loc[table.index], table, rtol=1e-12)

@@ -19,16 +19,17 @@ from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.results.conformal import ConformalIntervals
 from tobitgp.results.prediction import PredictionResults
-from tobitgp.typing import Frame
+from tobitgp.typing import Array, Frame
 
 Ask = Callable[..., Any]
 _RESPONSE = inspect.Parameter("response", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
 
 
-def of_each(question: Ask, rows: str = "") -> Ask:
+def of_each(question: Ask, rows: str = "", grid: Callable[[Any, Any], Array] | None = None) -> Ask:
     """A question of one response, asked of all, or of the one that ``response=`` names.
 
-    The argument ``rows``, the first, is a table of the rows that are asked about, those of the fit without.
+    The argument ``rows``, the first, is a table of the rows that are asked about, those of the fit without. Where
+    ``grid`` gives the default of ``times``, the second, a table has the times of all responses.
     """
 
     def ask(results: Any, *args: Any, response: str | None = None, **options: Any) -> Any:
@@ -37,6 +38,8 @@ def of_each(question: Ask, rows: str = "") -> Ask:
             options[rows] = read.data
         if response is not None:
             return question(results[response], *args, **options)
+        if grid is not None and len(args) < 2 and options.get("times") is None:
+            options["times"] = np.unique(np.concatenate([grid(results[name], None) for name in results.responses]))
         return beside({name: question(results[name], *args, **options) for name in results.responses})
 
     asked = _described(question, ask, "of every response")
