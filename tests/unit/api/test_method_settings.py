@@ -141,7 +141,8 @@ def test_a_setting_beside_the_method_is_read_and_its_new_place_named(data, formu
             warnings.simplefilter("always")
             found = call()
         own = [each for each in heard if each.category is FutureWarning]
-        assert [str(each.message) for each in own] == [expected] and own[0].filename == __file__
+        assert [str(each.message) for each in own] == [expected]
+        assert own[0].filename == __file__
         pd.testing.assert_series_equal(found.params, new.params)
 
 

@@ -234,6 +234,7 @@ def test_curves_of_all_responses_are_at_the_values_of_all(apart, data, curve):
     ask = f"predict_{curve}"
     both = getattr(apart, ask)(data.head(3))
     own = [getattr(apart["y1"], ask)(data.head(3)), getattr(apart["y2"], ask)(data.head(3))]
-    assert set(both.index) == {*own[0].index, *own[1].index} and not both.isna().any().any()
+    assert set(both.index) == {*own[0].index, *own[1].index}
+    assert not both.isna().any().any()
     for name, table in zip(("y1", "y2"), own, strict=True):
         np.testing.assert_allclose(both[name].loc[table.index], table, rtol=1e-12)
