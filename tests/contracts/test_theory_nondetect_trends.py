@@ -6,6 +6,7 @@ from scipy.stats import binom, chi2, norm
 from support.nondetects import signs, simulate
 
 import tobitgp as tg
+from tobitgp.errors import ApproximationWarning
 from tobitgp.nondetects.kendall import nada_variance
 from tobitgp.nondetects.paired import intervals
 from tobitgp.nondetects.value_order import peto_scores, read_columns
@@ -158,3 +159,15 @@ def test_pairs(data):
     lower, upper = intervals(of_x, of_y, False)
     np.testing.assert_allclose(lower, (1 - d) * x - y)  # (NDT35)
     np.testing.assert_allclose(upper, x - (1 - c) * y)
+
+
+def test_a_variance_of_nada_that_is_not_positive_is_told():
+    """Of 15 rows of which two or three are detected."""
+    y = np.where(np.isin(np.arange(15), [8, 12]), [76.8, 116.6][0], 63.2) + np.where(np.arange(15) == 12, 39.8, 0.0)
+    x = np.select([np.arange(15) == k for k in (1, 8, 12)], [147.1, 96.7, 80.7], 63.2)
+    with pytest.warns(
+        ApproximationWarning, match=r"pvalue_nada is NaN: the variance of S by NADA's formula is -3\.75,"
+    ):
+        res = tg.nondetects.kendall(y, x, y == 63.2, x == 63.2)
+    assert np.isnan(res.pvalue_nada)
+    assert 0.0 < res.pvalue <= 1.0

@@ -243,7 +243,7 @@ def test_rows_of_weight_0_are_as_if_not_there(formula):
 def test_levels_when_predicting(formula):
     unused = rows(g=pd.Categorical(rows()["g"], categories=list("abcd")))
     res, _ = fit_quietly(formula, unused)
-    with pytest.raises(UnseenLevelError, match=r"'g'.*: d .*seen were a, b, c"):
+    with pytest.raises(UnseenLevelError, match=r"'g'.*: d .*The levels of training are a, b, c"):
         res.predict(rows(g="d"))
     with pytest.raises(DataError, match="'x'"):
         res.predict(rows(x="text"))

@@ -41,7 +41,9 @@ def _unseen(what: str, unseen: Iterable[Any], levels: tuple[Any, ...], rows: str
     """Error for levels that the training data had not."""
     new = ", ".join(str(level) for level in list(unseen)[:5])
     seen = ", ".join(str(level) for level in levels[:12]) + (", ..." if len(levels) > 12 else "")
-    return UnseenLevelError(f"{what} has levels that were not seen in training: {new} (in {rows}); seen were {seen}")
+    return UnseenLevelError(
+        f"{what} has levels that were not seen in training: {new} (in {rows}). The levels of training are {seen}."
+    )
 
 
 def _other_type(column: Column, *, text_before: bool) -> DataError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from tobitgp.errors import DataError, SpecError
+from tobitgp.errors import ApproximationWarning, DataError, SpecError, user_level
 from tobitgp.nondetects.resampling import MANY
 from tobitgp.nondetects.sample import Sample
 from tobitgp.nondetects.sample_results import (
@@ -97,6 +98,19 @@ def normal_tail(z: float) -> float:
 def score_tail(score: float, variance: float) -> float:
     """Two-sided p-value of S by its normal approximation, with a correction for continuity."""
     return normal_tail((abs(score) - 1.0) / np.sqrt(variance)) if score else 1.0
+
+
+def nada_tail(score: float, y: Sample, x: Sample) -> float:
+    """Two-sided p-value by `nada_variance`, NaN where that is not positive, which few rows with ties can make it."""
+    variance = nada_variance(y, x)
+    if variance > 0.0:
+        return score_tail(score, variance)
+    warnings.warn(
+        f"pvalue_nada is NaN: the variance of S by NADA's formula is {variance:.3g}, and has to be positive. Use pvalue.",
+        ApproximationWarning,
+        stacklevel=user_level(),
+    )
+    return float("nan")
 
 
 def permuted_scores(y: Order, x: Order, draws: int, rng: np.random.Generator) -> Array:
@@ -254,7 +268,7 @@ def kendall(
         tau_b=tau_b,
         variance=found.variance,
         pvalue_normal=normal,
-        pvalue_nada=score_tail(found.score, nada_variance(of_y, of_x)),
+        pvalue_nada=nada_tail(found.score, of_y, of_x),
         pvalue_permutation=p,
         pvalue_error=error,
         n_pairs=found.pairs,

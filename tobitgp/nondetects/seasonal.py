@@ -18,7 +18,7 @@ from tobitgp.nondetects.kendall import (
     check_ranks,
     concordance,
     monte_carlo,
-    nada_variance,
+    nada_tail,
     permuted_scores,
     score_tail,
 )
@@ -280,7 +280,7 @@ def _table(seasons: Sequence[Season], found: Sequence[KendallScore]) -> pd.DataF
     for s, f in zip(seasons, found, strict=True):
         z = f.score / np.sqrt(f.variance)
         slope = steps_of([(s.y, s.time)]).zero()
-        p = [score_tail(f.score, v) for v in (f.variance, nada_variance(s.y, s.time))]
+        p = [score_tail(f.score, f.variance), nada_tail(f.score, s.y, s.time)]
         rows[s.name] = [len(s.y), f.score, f.variance, f.tau[0], z, *p, slope]
     return pd.DataFrame.from_dict(
         rows, orient="index", columns=["n", "S", "variance", "tau", "z", "pvalue", "pvalue_nada", "slope"]

@@ -21,6 +21,7 @@ from tobitgp.results.words import HAZARD
 
 _HEIGHT = 0.34  # of a row, in inches
 _WIDEST = 36  # letters in a line of a label, of which there are two
+_DRAWN = 1e-300, 1e300  # least and largest ratio that an axis takes
 _WORDS = {True: "hazard ratio", False: "odds ratio"}
 
 
@@ -34,9 +35,7 @@ class Row(NamedTuple):
 
 
 @closing_what_fails
-def plot_forest(
-    results: Fit, hazard_ratios: bool = False, terms: Any = None, *, alpha: float = 0.05, ax: Any = None
-) -> Any:
+def plot_forest(results: Fit, hazard_ratios: bool, terms: Any = None, *, alpha: float = 0.05, ax: Any = None) -> Any:
     """Draw a row for each coefficient, reference level and process."""
     alpha, ratios = check_alpha(alpha), check_flag("hazard_ratios", hazard_ratios)
     kind = results._ratio_kind() if ratios else None
@@ -111,6 +110,7 @@ def _draw(ax: Any, rows: list[Row], name: str, *, log: bool) -> None:
     ax.plot(value[bars], y[bars], "s", color=BLUE, markersize=6, zorder=3)
     ax.plot(value[~bars], y[~bars], "s", color="white", markeredgecolor=GREY, markersize=5, zorder=3)
     if log:
+        low, value, high = (np.clip(each, *_DRAWN) for each in (low, value, high))
         ax.set_xscale("log")
         _label_ratios(ax, np.append(low[bars], value), np.append(high[bars], value))
     else:

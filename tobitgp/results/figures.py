@@ -176,7 +176,7 @@ def plot_effect(
 
 
 def plot_forest(
-    results: Fit, hazard_ratios: bool = False, terms: Any = None, *, alpha: float = 0.05, ax: Any = None
+    results: Fit, hazard_ratios: bool | None = None, terms: Any = None, *, alpha: float = 0.05, ax: Any = None
 ) -> Any:
     """Coefficients or hazard ratios with their intervals, a row for each.
 
@@ -185,8 +185,9 @@ def plot_forest(
 
     Parameters
     ----------
-    hazard_ratios : bool
-        Hazard ratios (odds ratios of log-logistic times) on a logarithmic axis, not coefficients.
+    hazard_ratios : bool, optional
+        Hazard ratios (odds ratios of log-logistic times) on a logarithmic axis, or coefficients. By default models of
+        hazards show ratios, all others coefficients.
     terms : str or list of str, optional
         Terms of the formula, or columns of the linear part; without all but random effects and the intercept.
     alpha : float
@@ -217,7 +218,8 @@ def plot_forest(
     """
     from tobitgp.report.forest import plot_forest
 
-    return plot_forest(results, hazard_ratios, terms, alpha=alpha, ax=ax)
+    ratios = results._shows_ratios if hazard_ratios is None else hazard_ratios
+    return plot_forest(results, ratios, terms, alpha=alpha, ax=ax)
 
 
 def forest_rows(results: Fit, terms: Any, alpha: float, *, ratios: bool) -> list[Any]:

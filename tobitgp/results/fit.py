@@ -51,6 +51,7 @@ class Fit:
     _together: Any = None  # the fit of all responses, where this is one of several
     _causes: tuple[Any, ...] = ()  # of events, where there are several
     _of_cause = False  # whether events of other causes are censoring
+    _shows_ratios = False  # whether plot_forest() draws ratios unless it is asked for coefficients
     _from_zero = True  # whether a path of covariates has to begin at time 0
     _averages_warn = False  # whether averages say themselves that they rest on times that nobody was followed to
     _no_mean = ""  # why times have no mean, where they have none

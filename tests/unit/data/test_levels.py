@@ -104,7 +104,7 @@ def test_unseen_groups_of_a_random_intercept(frame, column, new):
 def test_unseen_levels_of_curves_are_refused(frame, column, new, level):
     training = ready(f"gp(x, by={column})", frame)
     data = {"x": [0.0, 1.0], column: [type(new)(frame[column][0]), new]}
-    with pytest.raises(UnseenLevelError, match=rf"{column}.*training: {level} .in row 1.; seen were"):
+    with pytest.raises(UnseenLevelError, match=rf"{column}.*training: {level} .in row 1.. The levels of training are"):
         training.state.replay(data)
 
 

@@ -161,10 +161,20 @@ def test_order_of_categories_is_kept_and_unused_ones_go(frame):
 @pytest.mark.parametrize(
     ("terms", "column", "value", "words"),
     [
-        ("g", "g", "d", r"Column 'g' has levels that were not seen in training: d \(in row 2\); seen were a, b, c"),
+        (
+            "g",
+            "g",
+            "d",
+            r"Column 'g' has levels that were not seen in training: d \(in row 2\)\. The levels of training are a, b, c",
+        ),
         ("0 + g:x", "g", "d", "not seen in training: d"),
         ("C(g, Sum)", "g", "d", "not seen in training: d"),
-        ("C(k)", "k", 7, r"C\(k\) has levels that were not seen in training: 7 \(in row 2\); seen were 1, 2, 5"),
+        (
+            "C(k)",
+            "k",
+            7,
+            r"C\(k\) has levels that were not seen in training: 7 \(in row 2\)\. The levels of training are 1, 2, 5",
+        ),
         ("C(k + 1)", "k", 7, r"C\(k \+ 1\) .* 8 .* 2, 3, 6"),
     ],
 )

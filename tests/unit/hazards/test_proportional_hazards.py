@@ -608,3 +608,16 @@ def test_times_after_the_last_exit_rest_on_the_prior(smooth, lung):
     assert "After the last exit, 1022, the baseline hazard reverts to its prior" in " ".join(smooth.summary().notes)
     varying = tg.fit("Surv(time, event) ~ age + tv(sex)", lung, family="ph", method=tg.EP(hyper="maximize"))
     assert "the coefficients of sex revert to their priors" in " ".join(varying.summary().notes)
+
+
+def test_standard_errors_of_times_that_do_not_exist_are_told():
+    """One hazard of each of five small groups: under some draws half of a group lives longer than anybody was seen."""
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame(
+        {"time": rng.exponential(size=30), "event": (np.arange(30) % 3 < 2) * 1, "g": np.arange(30) % 5}
+    )
+    res = tg.fit("Surv(time, event) ~ strata(g)", data, family=tg.PH(baseline="piecewise", bands=1), method="mle")
+    with pytest.warns(ApproximationWarning, match=r"The standard errors of \d times are NaN"):
+        found = res.predict(data.head(6), se=True)
+    assert found["estimate"].notna().all()
+    assert found["se"].isna().any()

@@ -107,3 +107,22 @@ def test_columns_of_the_noise_scale_alone_need_no_values(rng, sigma):
     np.testing.assert_allclose(segment, mean + sd * norm.ppf([0.025, 0.975]), rtol=1e-3)
     terms = res.predict(rows.drop(columns=["other", "arm"]), "terms")
     np.testing.assert_allclose(terms["gp(x)"], res.predict(rows, "terms")["gp(x)"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("family", ["ph", tg.PH("weibull")], ids=str)
+def test_models_of_hazards_show_ratios_unless_coefficients_are_asked_for(lung, family):
+    res = tg.fit("Surv(time, event) ~ age + sex", lung, family=family)
+    ratios, alike, plain = res.plot_forest(), res.plot_forest(True), res.plot_forest(hazard_ratios=False)
+    assert numbers(ratios) == numbers(alike)
+    assert plain.get_xscale() == "linear"
+    assert float(numbers(plain)[0].split()[0]) == pytest.approx(res.params["age"], rel=1e-2)
+    assert res.plot_forest(terms="sex").get_xscale() == "log"
+
+
+def test_ratios_beyond_the_largest_number_are_drawn_at_the_edge():
+    """Of a covariate that is squared in a small unit."""
+    rng = np.random.default_rng(3)
+    data = pd.DataFrame({"time": rng.exponential(size=60), "event": 1, "x": 1e-4 * rng.normal(size=60)})
+    ax = tg.fit("Surv(time, event) ~ I(x**2)", data, family=tg.PH("weibull")).plot_forest()
+    ax.figure.canvas.draw()
+    assert all(0.0 < end < np.inf for end in ax.get_xlim())

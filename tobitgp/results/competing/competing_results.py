@@ -217,6 +217,10 @@ class CompetingRisksResults(Results):
         for cause, fit in self._fits.items():
             yield from ((f"{name}[{cause}]", test) for name, test in fit._term_tests())
 
+    @property
+    def _shows_ratios(self) -> bool:  # type: ignore[override]
+        return any(fit._shows_ratios for fit in self._fits.values())
+
     def _forest(self, terms: Any, alpha: float, *, ratios: bool) -> list[Any]:
         every = ((cause, fit._forest(terms, alpha, ratios=ratios)) for cause, fit in self._fits.items())
         return [row._replace(label=f"{cause}: {row.label}") for cause, rows in every for row in rows]

@@ -172,6 +172,7 @@ class HazardTimes(Times):
         found = self.drawn(last).statistics(question, level, se=se)
         if question.response:
             self.warn_of_times({name: values for name, values in found.items() if name != "se"}, None)
+            self.warn_of_errors(found)
         return found
 
     # -- percentiles --------------------------------------------------------------------------------------------------
@@ -235,6 +236,17 @@ class HazardTimes(Times):
             ApproximationWarning,
             stacklevel=user_level(),
         )
+
+    def warn_of_errors(self, found: Mapping[str, Array]) -> None:
+        """Say of standard errors that do not exist why they do not."""
+        unknown = np.isnan(found["se"]) & np.isfinite(found["estimate"]) if "se" in found else np.zeros(0, np.bool_)
+        if unknown.any():
+            warnings.warn(
+                f"The standard errors of {unknown.sum()} times are NaN: under some draws of the hazards survival does "
+                f"not fall so far before {self.furthest(None):.6g}. Use the limits of interval=.",
+                ApproximationWarning,
+                stacklevel=user_level(),
+            )
 
 
 def beyond_words(parts: HazardParts) -> str:

@@ -11,7 +11,6 @@ from tobitgp.diagnostics.training_draws import training_rows
 from tobitgp.errors import SpecError
 from tobitgp.formula.hazard_formula import HazardFormula
 from tobitgp.kinds.process_nodes import group_table
-from tobitgp.results import figures
 from tobitgp.results.counterfactuals import column_levels
 from tobitgp.results.fit import Fit
 from tobitgp.results.hazard_ratios import MIDDLE, order_value
@@ -143,39 +142,6 @@ def proportionality(results: Fit, *, terms: bool = True) -> pd.DataFrame:
     risk = at_risk(training.response)
     at = training.design, risk, results._location()
     return proportionality_table(results._parts, results._parts.written, *at, terms=terms)
-
-
-def plot_forest(results: Fit, terms: Any = None, *, alpha: float = 0.05, ax: Any = None) -> Any:
-    """Hazard ratios with their intervals on a log scale, reference levels of factors among them.
-
-    Parameters
-    ----------
-    terms, alpha
-        As of :meth:`hazard_ratios`.
-    ax : matplotlib axes, optional
-        To draw on; new ones without.
-
-    Returns
-    -------
-    matplotlib axes
-
-    Raises
-    ------
-    SpecError
-        For unknown terms, an ``alpha`` outside 0 to 1, or axes that are none.
-
-    References
-    ----------
-    Lewis and Clarke (2001), Forest plots: trying to see the wood and the trees, *BMJ* 322, 1479-1480.
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family="ph")
-    >>> res.plot_forest().get_xlabel()
-    'hazard ratio, 95% interval'
-    """
-    return figures.plot_forest(results, True, terms, alpha=alpha, ax=ax)
 
 
 def plot(results: Fit, *, interval: float | None = 0.95) -> Any:

@@ -78,6 +78,7 @@ class HazardResults(Results):
     """
 
     _parts: HazardParts
+    _shows_ratios = True
     _from_zero = False
     _averages_warn = True
     _no_mean = "the mean time rests on the hazard beyond the last one seen"
@@ -368,7 +369,7 @@ class HazardResults(Results):
     group_effects = hazard_questions.group_effects
     proportionality = hazard_questions.proportionality
     hazard_ratios = hazard_questions.hazard_ratios
-    plot_forest = hazard_questions.plot_forest
+    plot_forest = figures.plot_forest
     plot = hazard_questions.plot
     standardise = standardise.standardise
     posterior = joint_draws.posterior

@@ -79,6 +79,7 @@ class ParametricHazardResults(LikelihoodResults):
     """
 
     _parts: ParametricParts
+    _shows_ratios = True
     _from_zero = False
 
     # -- the fit ------------------------------------------------------------------------------------------------------
@@ -275,40 +276,10 @@ class ParametricHazardResults(LikelihoodResults):
         at, reference = without_strata(self._parts.written, own, at, reference)
         return hazard_ratios.hazard_ratios(self, alpha, own, at, reference)
 
-    def plot_forest(self, terms: Any = None, *, alpha: float = 0.05, ax: Any = None) -> Any:
-        """Hazard or odds ratios with their intervals on a log scale, as :meth:`HazardResults.plot_forest`.
-
-        Parameters
-        ----------
-        terms, alpha
-            As of :meth:`hazard_ratios`.
-        ax : matplotlib axes, optional
-            To draw on; new ones without.
-
-        Returns
-        -------
-        matplotlib axes
-
-        Raises
-        ------
-        SpecError
-            As of :meth:`hazard_ratios`, or for axes that are none.
-
-        References
-        ----------
-        Lewis and Clarke (2001), Forest plots: trying to see the wood and the trees, *BMJ* 322, 1479-1480.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family=tg.PH("weibull"))
-        >>> res.plot_forest().get_xlabel()
-        'hazard ratio, 95% interval'
-        """
-        return figures.plot_forest(self, True, terms, alpha=alpha, ax=ax)
-
     def _forest(self, terms: Any, alpha: float, *, ratios: bool) -> list[Any]:
         return figures.forest_rows(self, self._own_terms() if terms is None else terms, alpha, ratios=ratios)
+
+    plot_forest = figures.plot_forest
 
     def plot(self, *, interval: float | None = 0.95) -> Any:
         """Hazard of a row with typical covariates, in each stratum.
