@@ -22,7 +22,7 @@ class HazardFormula:
     """A formula with ``strata(g)`` and ``tv(z)``."""
 
     formula: str  # as written
-    rows: str  # of the rows, ``strata(g)`` and ``tv(z)`` read as their columns
+    rows: str  # of the rows, ``strata(g)`` and ``tv(z)`` read as ``C(g)`` and ``z``
     terms: tuple[str, ...]  # of the log hazard beside the baseline
     stratum: str | None  # column of which each level has a baseline of its own
     varying: tuple[str, ...]  # columns whose coefficients change over time
@@ -84,7 +84,7 @@ def read_hazards(formula: str) -> HazardFormula:
         if name in ("strata", "tv"):
             column = _read_column(right, term, str(name))
             (strata if name == "strata" else varying).append(column)
-            plain.append(column)
+            plain.append(f"C({column})" if name == "strata" else column)
             terms += [column] if name == "tv" else []
             continue
         _refuse(right, term, sign)

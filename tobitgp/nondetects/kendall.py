@@ -106,7 +106,7 @@ def nada_tail(score: float, y: Sample, x: Sample) -> float:
     if variance > 0.0:
         return score_tail(score, variance)
     warnings.warn(
-        f"pvalue_nada is NaN: the variance of S by NADA's formula is {variance:.3g}, and has to be positive. Use pvalue.",
+        f"pvalue_nada is NaN: the variance of S by NADA's formula is {variance:.3g}, not positive. Use pvalue.",
         ApproximationWarning,
         stacklevel=user_level(),
     )

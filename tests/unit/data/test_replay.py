@@ -165,7 +165,7 @@ def test_order_of_categories_is_kept_and_unused_ones_go(frame):
             "g",
             "g",
             "d",
-            r"Column 'g' has levels that were not seen in training: d \(in row 2\)\. The levels of training are a, b, c",
+            r"Column 'g' has levels that were not seen in training: d \(in row 2\)\. The levels of training are a, b",
         ),
         ("0 + g:x", "g", "d", "not seen in training: d"),
         ("C(g, Sum)", "g", "d", "not seen in training: d"),

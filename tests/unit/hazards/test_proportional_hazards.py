@@ -621,3 +621,19 @@ def test_standard_errors_of_times_that_do_not_exist_are_told():
         found = res.predict(data.head(6), se=True)
     assert found["estimate"].notna().all()
     assert found["se"].isna().any()
+
+
+@pytest.mark.parametrize("baseline", [tg.PH("piecewise", bands=3), tg.PH("spline")], ids=str)
+def test_strata_of_numbers_are_levels_whatever_their_type(baseline):
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"time": rng.exponential(size=80), "event": rng.random(80) < 0.7, "k": rng.integers(1, 4, 80)})
+    data["z"] = rng.normal(size=80)
+    res = tg.fit("Surv(time, event) ~ z + strata(k)", data, family=baseline)
+    floats = tg.fit("Surv(time, event) ~ z + strata(k)", data.astype({"k": float}), family=baseline)
+    np.testing.assert_allclose(floats.params, res.params, rtol=1e-9)
+    survival = res.predict_survival_function(data.head(9), [0.5])
+    for other in (data.head(9).astype({"k": float}), data.head(9).astype({"k": "Int8"})):
+        np.testing.assert_allclose(res.predict_survival_function(other, [0.5]), survival, rtol=1e-12)
+    effect = res.marginal_effects("survival", times=0.5, variables="k")["dydx"].to_numpy()
+    set_to = [res.predict_survival_function(data.assign(k=k), [0.5]).to_numpy().mean() for k in (1, 2, 3)]
+    np.testing.assert_allclose(effect, [set_to[1] - set_to[0], set_to[2] - set_to[0]], atol=1e-10)

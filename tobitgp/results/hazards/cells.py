@@ -262,11 +262,17 @@ def cell_frame(frame: pd.DataFrame, band: IntArray, cuts: Array, stratum: str | 
     names = np.array(band_labels(cuts), dtype=object)
     labels: Any = names[band]
     if stratum is not None:
-        of_row = frame[stratum.strip("`")].astype(str).to_numpy()
+        of_row = np.array([_level_name(level) for level in frame[stratum.strip("`")]], dtype=object)
         labels = of_row + ": " + labels
         names = np.array([f"{level}: {name}" for level in pd.unique(of_row) for name in names], dtype=object)
     of_band = pd.DataFrame({TIME: log_middles(cuts)[band], BAND: pd.Categorical(labels, pd.Index(names))})
     return pd.concat([frame.reset_index(drop=True), of_band], axis=1)
+
+
+def _level_name(level: Any) -> str:
+    """Text of a level, the same of a number whatever its type."""
+    number = isinstance(level, Real | np.number) and not isinstance(level, bool | np.bool_)
+    return f"{level:.15g}" if number else str(level)
 
 
 SAME_TIME = 1e-9  # of a time, below which two are the same
