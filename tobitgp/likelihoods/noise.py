@@ -52,7 +52,7 @@ _NEWTON, _NEAR = 60, 0.1
 _GRID = np.linspace(0.0, 1.0, 25)
 _AROUND = np.array([-3.0, -1.0, 0.0, 1.0, 3.0])
 _BEYOND = 20.0
-_CLOSE = 0.01
+_BISECTIONS = 14
 _TOGETHER = 14.0
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 
@@ -147,29 +147,18 @@ def _modes(local: Local, rows: IntArray, mean: Array, sd: Array, ends: Array, un
     height = value.reshape(m, k) - 0.5 * ((grid - mean[:, None]) / sd[:, None]) ** 2
     best, line = height.argmax(axis=1), np.arange(m)
     left, right = grid[line, np.maximum(best - 1, 0)], grid[line, np.minimum(best + 1, k - 1)]
-    return _climb(local, rows, mean, sd, grid[line, best], left, right)
+    precision = 1.0 / (sd * sd)
 
+    def rising(f: Array) -> BoolArray:
+        return np.asarray(local(rows, f)[1] > precision * (f - mean))
 
-def _climb(
-    local: Local, rows: IntArray, mean: Array, sd: Array, f: Array, left: Array, right: Array
-) -> tuple[Array, Array]:
-    """Modes of the product between ``left`` and ``right``, and widths, (m,) each: Newton's method, or the middle."""
-    f, width, moving = f.copy(), sd.copy(), np.arange(len(f))
-    for _ in range(_NEWTON):
-        at, precision = f[moving], 1.0 / (sd[moving] * sd[moving])
-        _, slope, bend = local(rows[moving], at)
-        slope, curve = slope - precision * (at - mean[moving]), precision - bend
-        left[moving], right[moving] = np.where(slope > 0.0, at, left[moving]), np.where(slope > 0.0, right[moving], at)
-        width[moving] = 1.0 / np.sqrt(np.maximum(curve, precision))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            step = at + slope / curve
-        inside = (curve > 0.0) & (step > left[moving]) & (step < right[moving])
-        f[moving] = np.where(inside, step, 0.5 * (left[moving] + right[moving]))
-        far = np.abs(f[moving] - at) > _CLOSE * width[moving]
-        moving = moving[far]
-        if not len(moving):
-            break
-    return f, width
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (left + right)
+        up = rising(middle)
+        left, right = np.where(up, middle, left), np.where(up, right, middle)
+    mode = 0.5 * (left + right)
+    curve = precision - local(rows, mode)[2]
+    return mode, 1.0 / np.sqrt(np.maximum(curve, precision))
 
 
 _LARGEST = 300.0
