@@ -232,7 +232,8 @@ def test_intervals_and_checks_of_each(data):
 def test_curves_of_all_responses_are_at_the_values_of_all(apart, data, curve):
     """Without times= every response answers at the times of each, as when it is asked alone at these times."""
     ask = f"predict_{curve}"
-    both = getattr(apart, ask)(data.head(3))
+    both = getattr(apart, ask)(data.head(3), None)
+    pd.testing.assert_frame_equal(both, getattr(apart, ask)(data.head(3)))
     own = [getattr(apart["y1"], ask)(data.head(3)), getattr(apart["y2"], ask)(data.head(3))]
     assert set(both.index) == {*own[0].index, *own[1].index}
     assert not both.isna().any().any()

@@ -38,8 +38,9 @@ def of_each(question: Ask, rows: str = "", grid: Callable[[Any, Any], Array] | N
             options[rows] = read.data
         if response is not None:
             return question(results[response], *args, **options)
-        if grid is not None and len(args) < 2 and options.get("times") is None:
-            options["times"] = np.unique(np.concatenate([grid(results[name], None) for name in results.responses]))
+        if grid is not None and (args[1] if len(args) > 1 else options.get("times")) is None:
+            every = np.unique(np.concatenate([grid(results[name], None) for name in results.responses]))
+            args, options = args[:1], options | {"times": every}
         return beside({name: question(results[name], *args, **options) for name in results.responses})
 
     asked = _described(question, ask, "of every response")
