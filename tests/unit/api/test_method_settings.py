@@ -11,7 +11,7 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.method_value import ComparedByValue
+from tobitgp.method_value import MethodValue
 
 LINEAR, PROCESS, MIXTURE = "y ~ x | censor(lower)", "y ~ gp(x) | censor(lower)", "y ~ mixture(2)"
 VALUES = [tg.EP(), tg.VI(), tg.Laplace(), tg.MLE(), tg.VBCM(), tg.SVBCM(), tg.EMCM()]
@@ -63,9 +63,9 @@ def test_every_method_is_compared_by_value():
     def below(cls):
         return {sub for each in cls.__subclasses__() for sub in (each, *below(each))}
 
-    for cls in below(ComparedByValue):
-        assert cls.__eq__ is ComparedByValue.__eq__, cls
-        assert cls.__hash__ is ComparedByValue.__hash__, cls
+    for cls in below(MethodValue):
+        assert cls.__eq__ is MethodValue.__eq__, cls
+        assert cls.__hash__ is MethodValue.__hash__, cls
 
 
 @pytest.mark.parametrize("method", [tg.VI(inducing=4, hyper="maximize"), tg.Laplace(inducing=4, n_starts=1), tg.EP()])

@@ -31,21 +31,6 @@ from tobitgp.typing import Array
 PARAMETERS = ("Intercept", "sd", "sigma")  # of each response
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LatentSpec(SeveralSpec):
-    """A formula of responses over latent coordinates."""
-
-    over: LatentFormula
-
-    @classmethod
-    def of(cls, over: LatentFormula, each: tuple[ModelSpec, ...]) -> LatentSpec:
-        """The formula, and that of each response by itself."""
-        return cls(**spec_fields(over.wide, each) | {"formula": over.formula}, over=over)
-
-    def __str__(self) -> str:
-        return str(self.over)
-
-
 @dataclass(frozen=True)
 class LatentResponse(Source):
     """One response over latent coordinates."""
@@ -114,9 +99,9 @@ class LatentParts(ResponsesTogether):
         return self.over.wide
 
     @property
-    def spec(self) -> LatentSpec:  # type: ignore[override]
+    def spec(self) -> SeveralSpec:  # type: ignore[override]
         """The formula, and that of each response."""
-        return LatentSpec.of(self.over, tuple(one.spec for one in self.responses))
+        return latent_spec(self.over, tuple(one.spec for one in self.responses))
 
     @property
     def family(self) -> Family:
@@ -188,6 +173,11 @@ class LatentParts(ResponsesTogether):
     def without_rows(self) -> LatentParts:
         """Parts that answer the same about new rows."""
         return replace(self, read=None)
+
+
+def latent_spec(over: LatentFormula, each: tuple[ModelSpec, ...]) -> SeveralSpec:
+    """The formula over latent coordinates, and that of each response by itself."""
+    return SeveralSpec(**spec_fields(over.wide, each) | {"formula": over.formula}, over=over)
 
 
 def gaussian() -> Family:

@@ -12,7 +12,7 @@ import pandas as pd
 from tobitgp.data.frames import reads_frames
 from tobitgp.errors import SpecError
 from tobitgp.kinds.cure import ENDS, CureParts, being_cured
-from tobitgp.kinds.distributional import CuredParts
+from tobitgp.kinds.distributional import DistributionalParts
 from tobitgp.kinds.likelihood import estimates_of_rows
 from tobitgp.numerics.bordered import dense
 from tobitgp.posterior.estimates import Estimates
@@ -45,6 +45,8 @@ class CureResults(LikelihoodResults):
     ----------
     parts : CureParts
         Specification, rows and maximum.
+    uncured : bool
+        Whether answers are about the times of those who are not cured.
 
     References
     ----------
@@ -66,9 +68,17 @@ class CureResults(LikelihoodResults):
     """
 
     _kind = "cure"
-    _parts: CureParts | CuredParts
+    _parts: CureParts | DistributionalParts
     _never = True
     _no_mean = "where some are cured the mean time is infinite"
+
+    def __init__(self, parts: CureParts | DistributionalParts, *, uncured: bool = False):
+        self._parts = parts
+        self._of_uncured = uncured  # whether questions are about those who are not cured
+
+    def _posterior(self, asked: Asked, *, bands: bool) -> Estimates:
+        at = self._parts.uncured_at if self._of_uncured else None
+        return estimates_of_rows(self._parts, asked.design, bands=bands, at=at)
 
     def _testable(self, kind: Any) -> tuple[Linear, Sequence[str]]:
         self._estimates(kind)
@@ -143,7 +153,7 @@ class CureResults(LikelihoodResults):
         """
         options: dict[str, Any] = {"conditional_after": conditional_after, "interval": interval}
         options |= {"exclude": exclude, "id": id}
-        results = _Uncured(self._parts) if uncured else self
+        results = CureResults(self._parts, uncured=True) if uncured else self
         return curves.predict_survival_function(results, df, times, **options)
 
     # -- what questions need ------------------------------------------------------------------------------------------
@@ -197,10 +207,3 @@ class CureResults(LikelihoodResults):
     plot = figures.plot
     _figure = "plot_survival"
     plot_forest = figures.plot_forest
-
-
-class _Uncured(CureResults):
-    """The same fit, asked about those who are not cured."""
-
-    def _posterior(self, asked: Asked, *, bands: bool) -> Estimates:
-        return estimates_of_rows(self._parts, asked.design, bands=bands, at=self._parts.uncured_at)

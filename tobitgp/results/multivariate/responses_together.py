@@ -14,6 +14,7 @@ from tobitgp.data.arrays import Design, join
 from tobitgp.data.design import DesignState
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import Facts, measure_facts
+from tobitgp.formula.latent import LatentFormula
 from tobitgp.formula.mvbind import Wide
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.results.multivariate.stacked_rows import Ends, SeenResponse, ends_of
@@ -38,8 +39,11 @@ class SeveralSpec(ModelSpec):
     """A formula of several responses."""
 
     each: tuple[ModelSpec, ...]  # the formula of each by itself
+    over: LatentFormula | None = None  # where it is one over latent coordinates
 
     def __str__(self) -> str:
+        if self.over is not None:
+            return str(self.over)
         lines = [self.formula.strip()]
         for spec in self.each:
             lines += str(spec).splitlines()[1:3]
