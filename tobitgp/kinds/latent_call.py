@@ -28,8 +28,8 @@ from tobitgp.numerics.sampling import generator
 from tobitgp.options import FitOptions
 from tobitgp.results.latent.latent_parts import LatentParts, latent_spec, response_facts
 from tobitgp.results.latent.latent_results import LatentResults
+from tobitgp.results.multivariate.multivariate_parts import ResponseRows, SeveralSpec
 from tobitgp.results.multivariate.response_view import count_kinds
-from tobitgp.results.multivariate.responses_together import ResponseRows, SeveralSpec
 from tobitgp.results.multivariate.stacked_rows import read_responses
 from tobitgp.results.views import COUNTS, named_columns
 from tobitgp.typing import Array, BoolArray

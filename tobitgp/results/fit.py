@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pandas as pd
 
@@ -16,14 +16,13 @@ from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
 from tobitgp.results.averages import Averages, Population, Sought
-from tobitgp.results.counterfactuals import Change, Rows
-from tobitgp.results.effect_questions import Asked as EffectOf
-from tobitgp.results.effect_questions import Effect
+from tobitgp.results.counterfactuals import Change, ChangedRows
+from tobitgp.results.effect_questions import Effect, EffectRequest
 from tobitgp.results.joint import JointPosterior
 from tobitgp.results.parameter_estimates import CovKind, Linear
 from tobitgp.results.paths import Paths
 from tobitgp.results.process.term_tests import TermTest
-from tobitgp.results.ratios import Contrasts, Kind
+from tobitgp.results.ratios import Contrasts, RatioKind
 from tobitgp.results.residuals import Tails
 from tobitgp.results.rows import Asked, Scored, Scores
 from tobitgp.results.survival import TimeRows
@@ -46,47 +45,28 @@ class Fit(Protocol):
 
     @property
     def _defective(self) -> bool: ...
-
     def _ask(self, new: Frame | None, exclude: Any = (), instead: str = "") -> Asked: ...
-
     def _number_of(self, cause: Any) -> int: ...
-
     def _read_scored(self, df: Frame, needed_by: str) -> Scored: ...
-
     def _using(self, column: str) -> Any: ...
-
     @property
     def _of_subjects(self) -> bool: ...
-
     def _term_tests(self) -> Iterator[tuple[str, TermTest]]: ...
-
-    def _ratio_kind(self) -> Kind: ...
-
+    def _ratio_kind(self) -> RatioKind: ...
     def _process_test(self, term: Term) -> TermTest | None: ...
-
     def _averages(self, population: Population, sought: Sought) -> Averages: ...
-
-    def _effect(self, change: Change, rows: Rows, asked: EffectOf, *, averaged: bool) -> Effect: ...
-
+    def _effect(self, change: Change, rows: ChangedRows, asked: EffectRequest, *, averaged: bool) -> Effect: ...
     def _contrast(self, first: Any, second: Any, *options: Any, **named: Any) -> pd.DataFrame: ...
-
     def _forest(self, terms: Any, alpha: float, *, ratios: bool) -> list[Any]: ...
-
     def _differences(self, contrasts: Contrasts) -> Linear: ...
-
     def _log_ratios(self, contrasts: Contrasts, sign: float) -> Linear: ...
-
     @property
     def _columns(self) -> Sequence[str]: ...
-
     @property
     def _names(self) -> list[str]: ...
-
     @property
     def _family_in_words(self) -> str: ...
-
     def __getitem__(self, name: Any) -> Any: ...
-
     @property
     def method(self) -> str:
         """Name of the method that fitted."""
@@ -108,21 +88,17 @@ class Fit(Protocol):
         """Maximised log likelihood."""
 
     def _posterior(self, asked: Asked, *, bands: bool) -> Nodes | Estimates: ...
-
     def _log_noise(self, asked: Asked) -> tuple[Array, Array]: ...
 
     _whats_of: str
 
     @property
     def _whats(self) -> tuple[str, ...]: ...
-
     @property
     def _own_questions(self) -> Mapping[str, Callable[[], Question]]: ...
-
     def _answer(
         self, asked: Asked, questions: Sequence[Question], level: float | None, *, se: bool
     ) -> list[dict[str, Array]]: ...
-
     def _predict(
         self,
         new: Frame | None,
@@ -135,95 +111,71 @@ class Fit(Protocol):
         above: Any = None,
         exclude: Any = (),
     ) -> pd.Series[float] | pd.DataFrame: ...
-
     def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame: ...
-
     def _terms(self, asked: Asked) -> Mapping[str, Nodes | Estimates]: ...
-
     @property
     def _drawn(self) -> tuple[str, ...]: ...
-
     def _refuse_dependent(self, question: str) -> None: ...
-
     def _sample(self, new: Frame | None, draws: int, what: str, exclude: Any, rng: Rng) -> tuple[Asked, Array]: ...
-
     @property
     def _joint(self) -> JointPosterior: ...
-
     def _make_elpd(self, by: str, draws: int, rng: Rng, method: str = "auto") -> Elpd: ...
-
     def _k_hat(self, draws: int, rng: Rng) -> KHat: ...
-
     def _draws(self, draws: int, rng: Rng, question: str) -> Draws: ...
-
     def _findings(self, rng: Any) -> Iterator[Finding | RawTest]: ...
-
     def _row_tests(self, rng: Any) -> Iterator[Finding | RawTest]: ...
-
     def _predicted_below(self, df: Frame, rows: Scored, y: Array) -> Array: ...
-
     def _tails(self, asked: Asked) -> Tails: ...
-
     @property
     def _residuals(self) -> Mapping[str, Callable[[Asked], Array]]: ...
-
     def _without_rows(self) -> Any: ...
-
     def _time_rows(self, df: Frame | None, exclude: Any, *, bands: bool) -> TimeRows: ...
-
     def _along(self, of: str, paths: Paths, level: float | None) -> dict[str, Array]: ...
 
     _location_words: str
 
     def _location(self) -> Array: ...
-
     def _scores(self, df: Frame, scoring_method: str) -> Scores: ...
-
     def _training_ends(self) -> tuple[Array, Array, Array]: ...
-
     @property
     def _elpds(self) -> dict[str, Elpd]: ...
-
     @property
     def parts(self) -> Any:
         """What the fit was made of and found."""
 
     @property
     def _linear(self) -> Linear: ...
-
     @property
     def _rest(self) -> Any: ...
-
     @property
     def _has_ratios(self) -> bool: ...
 
-    @property
-    def log_evidence(self) -> float:
-        """Log evidence."""
+    if TYPE_CHECKING:  # what only some kinds have
 
-    @property
-    def log_evidence_integrated(self) -> float:
-        """Log evidence, integrated over hyper-parameters."""
+        @property
+        def log_evidence(self) -> float:
+            """Log evidence."""
 
-    @property
-    def elbo(self) -> float:
-        """Evidence lower bound."""
+        @property
+        def log_evidence_integrated(self) -> float:
+            """Log evidence, integrated over hyper-parameters."""
 
-    @property
-    def llnull(self) -> float:
-        """Log likelihood of the null model."""
+        @property
+        def elbo(self) -> float:
+            """Evidence lower bound."""
 
-    @property
-    def _search(self) -> pd.DataFrame: ...
+        @property
+        def llnull(self) -> float:
+            """Log likelihood of the null model."""
 
-    @property
-    def cells(self) -> Fit:
-        """Fit of the parts of rows."""
+        @property
+        def _search(self) -> pd.DataFrame: ...
+        @property
+        def cells(self) -> Fit:
+            """Fit of the parts of rows."""
 
     def _estimates(self, kind: CovKind | None) -> tuple[Linear, Any]: ...
-
     def _profile(self, name: str, alpha: float) -> tuple[float, float]: ...
-
     @property
     def params(self) -> pd.Series[float]:
         """Parameters."""
@@ -250,7 +202,6 @@ class Fit(Protocol):
 
     @property
     def _n_units(self) -> float: ...
-
     @property
     def aic(self) -> float:
         """Akaike's criterion."""

@@ -45,15 +45,14 @@ from tobitgp.results import (
 from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.comparable import Subject, subject_of
-from tobitgp.results.counterfactuals import Change, Rows
-from tobitgp.results.effect_questions import Asked as EffectOf
-from tobitgp.results.effect_questions import Effect
+from tobitgp.results.counterfactuals import Change, ChangedRows
+from tobitgp.results.effect_questions import Effect, EffectRequest
 from tobitgp.results.joint import DRAWN, JointPosterior
 from tobitgp.results.parameter_estimates import CovKind, Linear
 from tobitgp.results.paths import Paths
 from tobitgp.results.predict import whats
 from tobitgp.results.process.term_tests import TermTest
-from tobitgp.results.ratios import Contrasts, Kind, family_ratio
+from tobitgp.results.ratios import Contrasts, RatioKind, family_ratio
 from tobitgp.results.residuals import Tails
 from tobitgp.results.rows import Asked, Scored, Scores, ask, no_limits, read_scored
 from tobitgp.results.survival import TimeRows, Times
@@ -117,7 +116,7 @@ class Results:
         """Whether training rows are parts of the time of subjects."""
         return bool(getattr(self._parts, "of_subjects", False))
 
-    def _ratio_kind(self) -> Kind:
+    def _ratio_kind(self) -> RatioKind:
         """The ratio of hazards or odds that is the same at all times."""
         return family_ratio(self._parts)
 
@@ -133,7 +132,7 @@ class Results:
         """Averages over rows under settings of their columns."""
         raise unavailable(self, "An average over rows", "standardise")
 
-    def _effect(self, change: Change, rows: Rows, asked: EffectOf, *, averaged: bool) -> Effect:
+    def _effect(self, change: Change, rows: ChangedRows, asked: EffectRequest, *, averaged: bool) -> Effect:
         """Effect of a change of a column, of the mean row where it is ``averaged``."""
         raise unavailable(self, "marginal_effects()", "marginal_effects")
 

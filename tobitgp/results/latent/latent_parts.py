@@ -22,8 +22,8 @@ from tobitgp.latent.collapsed_bound import ResponseEnds
 from tobitgp.latent.latent_rows import LatentProcesses
 from tobitgp.likelihoods import Family, resolve_family
 from tobitgp.results.latent.coordinates import CoordinateState, RowCoordinates
+from tobitgp.results.multivariate.multivariate_parts import ResponseRows, ResponsesTogether, SeveralSpec, spec_fields
 from tobitgp.results.multivariate.response_view import Learned, count_kinds
-from tobitgp.results.multivariate.responses_together import ResponseRows, ResponsesTogether, SeveralSpec, spec_fields
 from tobitgp.results.multivariate.stacked_rows import SeenResponse
 from tobitgp.results.views import Source
 from tobitgp.typing import Array

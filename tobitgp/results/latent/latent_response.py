@@ -21,8 +21,7 @@ from tobitgp.results.latent.coordinates import CoordinateDesign
 from tobitgp.results.latent.latent_draws import JointResponse, LatentDraws, response_nodes, seen_by_the_others
 from tobitgp.results.latent.latent_parts import LatentResponse
 from tobitgp.results.multivariate.value_draws import elpd_of_response
-from tobitgp.results.process.process_residuals import pearson
-from tobitgp.results.residuals import Tails
+from tobitgp.results.residuals import Tails, pearson
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
 from tobitgp.results.survival import Times

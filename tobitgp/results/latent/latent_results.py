@@ -75,7 +75,7 @@ class LatentResults(TogetherResults):
         return (self.formula,)
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
-        from tobitgp.report.latent_report import latent_words
+        from tobitgp.report.several_summary import latent_words
 
         return latent_words(self)
 
@@ -213,7 +213,7 @@ class LatentResults(TogetherResults):
         >>> res = tg.fit("mvbind(y1, y2, y3, y4, y5) ~ gp(latent(2)) | censor(y1=limit1, y2=limit2)", data)
         >>> ax = res.plot_latent()
         """
-        from tobitgp.report.latent_report import draw_latent
+        from tobitgp.report.several_summary import draw_latent
 
         return draw_latent(self, dimensions, by, ax)
 

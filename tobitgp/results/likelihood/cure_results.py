@@ -22,9 +22,9 @@ from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.likelihood import cure_questions
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.parameter_estimates import Linear
-from tobitgp.results.ratios import Kind
+from tobitgp.results.ratios import RatioKind
 from tobitgp.results.rows import Asked
-from tobitgp.results.summary_notes import Group, likelihood_words, model_title, row_notes
+from tobitgp.results.summary_notes import ParameterGroup, likelihood_words, model_title, row_notes
 from tobitgp.results.words import SummaryTable, Words, noted
 from tobitgp.typing import Frame
 
@@ -97,7 +97,7 @@ class CureResults(LikelihoodResults):
         found.insert(0, "stage", [f"start {i + 1}" for i in range(len(found))])
         return found
 
-    def _ratio_kind(self) -> Kind:
+    def _ratio_kind(self) -> RatioKind:
         raise SpecError(
             "Where some are cured no hazard ratio is the same at all times: predict_hazard(...) at two rows gives both "
             "hazards over time."
@@ -188,9 +188,11 @@ class CureResults(LikelihoodResults):
             model_title(self, positive=True, added="with a cured fraction"),
             [("Family:", self._parts.family_words)],
             [
-                Group("coef", names[:p], "exp(coef)", names[:p]),
-                Group("logit(cured)", names[p : p + q], "odds ratio", [n for n in names[p : p + q] if n != INTERCEPT]),
-                Group("value", names[p + q :]),
+                ParameterGroup("coef", names[:p], "exp(coef)", names[:p]),
+                ParameterGroup(
+                    "logit(cured)", names[p : p + q], "odds ratio", [n for n in names[p : p + q] if n != INTERCEPT]
+                ),
+                ParameterGroup("value", names[p + q :]),
             ],
             [
                 *row_notes(self),

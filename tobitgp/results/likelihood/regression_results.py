@@ -22,10 +22,17 @@ from tobitgp.results.likelihood.accelerated_paths import along_regression
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults, response_residuals
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.paths import Paths
-from tobitgp.results.process.process_residuals import pearson
 from tobitgp.results.ratios import Contrasts
+from tobitgp.results.residuals import pearson
 from tobitgp.results.rows import Asked
-from tobitgp.results.summary_notes import Group, likelihood_words, model_title, ratio_words, row_notes, scale_formula
+from tobitgp.results.summary_notes import (
+    ParameterGroup,
+    likelihood_words,
+    model_title,
+    ratio_words,
+    row_notes,
+    scale_formula,
+)
 from tobitgp.results.words import Words, noted
 from tobitgp.typing import Array
 
@@ -114,7 +121,7 @@ def estimated_slopes(parts: LikelihoodParts) -> float:
 def regression_words(results: Any, alpha: float) -> Words:
     """What a summary says of a regression."""
     names, p, positive = results._names, len(results._columns), results._parts.family.log_time
-    coefficients = Group("coef", names[:p], "exp(coef)", names[:p] if positive else ())
+    coefficients = ParameterGroup("coef", names[:p], "exp(coef)", names[:p] if positive else ())
     scale = []
     if positive:
         scale.append("Coefficients and sigma are on the scale of the logarithm of the response.")
@@ -124,7 +131,7 @@ def regression_words(results: Any, alpha: float) -> Words:
         alpha,
         model_title(results, positive=positive),
         [("Family:", results._parts.family.name)],
-        [coefficients, Group("value", names[p:])],
+        [coefficients, ParameterGroup("value", names[p:])],
         [*row_notes(results, times=not positive), *noted("scale", scale)],
         formulas=scale_formula(results),
         of_ratios=ratio_words(results),

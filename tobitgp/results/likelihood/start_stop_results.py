@@ -18,7 +18,7 @@ from tobitgp.results.likelihood.accelerated_paths import along_regression
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.likelihood.regression_results import RegressionResults, estimated_slopes, regression_words
 from tobitgp.results.paths import Paths, check_order, read_subjects
-from tobitgp.results.ratios import Kind
+from tobitgp.results.ratios import RatioKind
 from tobitgp.results.rows import Asked, Scores, read_scored
 from tobitgp.results.survival import Times
 from tobitgp.results.words import Words, noted
@@ -90,7 +90,7 @@ class StartStopResults(LikelihoodResults):
     def _units(self) -> IntArray | None:
         return self._parts.code
 
-    def _ratio_kind(self) -> Kind:
+    def _ratio_kind(self) -> RatioKind:
         raise SpecError(
             "Where covariates change the ratio of hazards depends on the time and on the past, in this model "
             "exp(-coef) at the moment of a change and another one later: predict_hazard(df, times, id=...) has hazards "
