@@ -18,10 +18,14 @@ _ELSEWHERE = {"n_starts": "n_init", "n_init": "n_starts", "max_iterations": "sit
 _LONGEST = 60
 
 
-class ComparedByValue:
-    """A frozen dataclass (``eq=False``) that equals another of its class with the same settings, arrays included."""
+class MethodValue:
+    """Settings as a frozen dataclass (``eq=False``), equal to another of its class if these are, arrays included."""
 
     __slots__ = ()
+    name: ClassVar[str]  # of methods
+
+    def __repr__(self) -> str:
+        return call_text(type(self).__name__, given_settings(self))
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -33,16 +37,6 @@ class ComparedByValue:
 
     def _key(self) -> tuple[Any, ...]:
         return tuple(_hashable(getattr(self, field.name)) for field in fields(cast(Any, self)))
-
-
-class MethodValue(ComparedByValue):
-    """A method of fitting with its settings."""
-
-    __slots__ = ()
-    name: ClassVar[str]
-
-    def __repr__(self) -> str:
-        return call_text(type(self).__name__, given_settings(self))
 
 
 def given_settings(method: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import scipy.stats as st
 from scipy.integrate import dblquad
 from scipy.special import betaln, expit, gammainc, gammaincc, gammaln, logsumexp
 from support.differences import derivative
+from support.mixtures import RAYLEIGH
 
 import tobitgp as tg
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, DirichletProcess, fit_mixture
@@ -16,16 +17,6 @@ from tobitgp.mixture.family import Sums
 from tobitgp.mixture.fitted_mixture import linear_response, posterior_covariance
 from tobitgp.mixture.mixture_rows import MixtureRows, MixtureUnits
 
-RAYLEIGH = tg.ExponentialFamily(
-    "rayleigh",
-    statistic=lambda y: y**2,
-    log_partition=lambda eta: -np.log(-2.0 * eta),
-    natural=[(-np.inf, 0.0)],
-    log_base=np.log,
-    support=(0.0, np.inf),
-    parameters={"scale": lambda eta: np.sqrt(-0.5 / eta)},
-    units={"scale": 1},
-)
 FAMILIES = {
     "gamma": MIXTURE_FAMILIES["gamma"],
     "inverse_gaussian": MIXTURE_FAMILIES["inverse_gaussian"],

@@ -14,8 +14,7 @@ from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.piecewise import Piecewise
 from tobitgp.distributions.power_normal import PowerMixture, PowerNormal
 from tobitgp.distributions.response import RowDistributions
-from tobitgp.distributions.row_models import FunctionRows, Functions
-from tobitgp.distributions.row_shapes import OwnShapes
+from tobitgp.distributions.row_models import FunctionRows, Functions, OwnShapes
 from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.distributions.transformed import TransformedTimes
 from tobitgp.distributions.weighted import Interpolated, Lattice

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import tobitgp as tg
 from tobitgp.mixture.arranged_rows import arrange, read_rows
 from tobitgp.mixture.array_fit import MIXTURE_FAMILIES, read_prior
 from tobitgp.mixture.coordinate_ascent import chunks_of, evaluate
@@ -11,6 +12,16 @@ from tobitgp.mixture.exponential_family import NaturalFamily
 from tobitgp.mixture.mixture_priors import Dirichlet, DirichletProcess
 from tobitgp.mixture.starts import choose_units, starts
 
+RAYLEIGH = tg.ExponentialFamily(
+    "rayleigh",
+    statistic=lambda y: y**2,
+    log_partition=lambda eta: -np.log(-2.0 * eta),
+    natural=[(-np.inf, 0.0)],
+    log_base=np.log,
+    support=(0.0, np.inf),
+    parameters={"scale": lambda eta: np.sqrt(-0.5 / eta)},
+    units={"scale": 1},
+)
 # Families with functions of their own; those of test_exponential_families.py are made from theirs.
 NAMES = tuple(name for name, family in MIXTURE_FAMILIES.items() if not isinstance(family, NaturalFamily))
 # The others of which mixtures are identified: those of Bernoulli components are not.

@@ -10,7 +10,7 @@ from tobitgp.cli.table_files import check_targets, read_data, replacing
 from tobitgp.errors import DataError
 from tobitgp.model import Model
 from tobitgp.report.group_curves import (
-    Group,
+    CurveGroup,
     Seen,
     draw_groups,
     groups_size,
@@ -55,7 +55,7 @@ def _curves(options: argparse.Namespace) -> None:
         _save(options, seen, groups, words)
 
 
-def _save(options: argparse.Namespace, seen: Seen, groups: list[Group], words: str) -> None:
+def _save(options: argparse.Namespace, seen: Seen, groups: list[CurveGroup], words: str) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")

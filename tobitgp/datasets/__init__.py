@@ -5,14 +5,12 @@ from __future__ import annotations
 from tobitgp.datasets.bundled import available, load
 from tobitgp.datasets.cache import fetch
 from tobitgp.datasets.simulate import (
-    simulate_additive,
     simulate_basson,
-    simulate_cure,
     simulate_groot_lucas,
     simulate_karlova,
     simulate_kohjima,
-    simulate_latent,
 )
+from tobitgp.datasets.simulate_models import simulate_additive, simulate_cure, simulate_latent
 
 __all__ = [
     "available",

@@ -1,4 +1,4 @@
-"""Synthetic problems, those of the papers among them, as data frames with the truth beside the data."""
+"""Synthetic problems of papers, as data frames with the truth beside the data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
 
 from tobitgp.errors import DataError
 from tobitgp.typing import Array, IntArray
@@ -75,10 +74,10 @@ def simulate_groot_lucas(
     28  0.966  13.730  13.875  13.730 -0.341    inf
     29  1.000  15.899  15.830  15.899 -0.341    inf
     """
-    _check_size(n, noise_sd)
+    check_size(n, noise_sd)
     if not 0 <= censored_fraction <= 1:
         raise DataError(f"censored_fraction must lie in [0, 1], got {censored_fraction!r}.")
-    generator = _generator(rng)
+    generator = seeded(rng)
     match design:
         case "grid":
             x = np.linspace(0, 1, n)
@@ -90,7 +89,7 @@ def simulate_groot_lucas(
     f = _groot_lucas(x)
     y_star = f + generator.normal(0, noise_sd, n)
     lower = float(np.quantile(y_star, censored_fraction)) if censored_fraction > 0 else -math.inf
-    return _frame(x=x, f=f, y_star=y_star, lower=lower, upper=math.inf)
+    return observed_frame(x=x, f=f, y_star=y_star, lower=lower, upper=math.inf)
 
 
 def simulate_basson(example: Literal[1, 2] = 1, rng: np.random.Generator | int | None = None) -> pd.DataFrame:
@@ -139,9 +138,9 @@ def simulate_basson(example: Literal[1, 2] = 1, rng: np.random.Generator | int |
         return simulate_groot_lucas(rng)
     x = np.linspace(0, 1.15, 30)
     f = _groot_lucas(x)
-    y_star = f + _generator(rng).normal(0, math.sqrt(0.1), 30)
+    y_star = f + seeded(rng).normal(0, math.sqrt(0.1), 30)
     lower, upper = np.quantile(y_star, [0.4, 0.9])
-    return _frame(x=x, f=f, y_star=y_star, lower=float(lower), upper=float(upper))
+    return observed_frame(x=x, f=f, y_star=y_star, lower=float(lower), upper=float(upper))
 
 
 def simulate_karlova(
@@ -197,20 +196,20 @@ def simulate_karlova(
     >>> float(data["y"].min()), float(data["y"].max())
     (-2.0, 2.0)
     """
-    _check_size(n, noise_sd)
+    check_size(n, noise_sd)
     if case not in KARLOVA_LIMITS:
         raise DataError(f"case must be one of {', '.join(map(repr, KARLOVA_LIMITS))}, got {case!r}.")
     low, high = x_range
     if not -math.inf < low < high < math.inf:
         raise DataError(f"x_range must be two finite numbers in increasing order, got {x_range!r}.")
 
-    generator = _generator(rng)
+    generator = seeded(rng)
     noise = generator.normal(0, noise_sd, n)
     x = np.sort(generator.uniform(low, high, n))
     f = (5 * x - 10) * np.sin(10 * x - 20)
     y_star = f + noise
     lower, upper = KARLOVA_LIMITS[case]
-    return _frame(x=x, f=f, y_star=y_star, lower=lower, upper=upper)
+    return observed_frame(x=x, f=f, y_star=y_star, lower=lower, upper=upper)
 
 
 def simulate_kohjima(
@@ -261,160 +260,15 @@ def simulate_kohjima(
     >>> res.params[["rate[1]", "rate[2]"]].round(1).tolist()
     [0.9, 4.9]
     """
-    _check_size(n, 0.0)
+    check_size(n, 0.0)
     if case not in KOHJIMA:
         raise DataError(f"case must be one of {', '.join(map(repr, KOHJIMA))}, got {case!r}.")
     draw, (low, high) = KOHJIMA[case]
-    generator = _generator(seed, "seed")
+    generator = seeded(seed, "seed")
     component = generator.integers(0, 2, n)
     y = draw(generator, component)
     columns = {"y": np.clip(y, low, high), "y_star": y, "component": component + 1, "lower": low, "upper": high}
     return pd.DataFrame(columns)
-
-
-def simulate_additive(
-    rng: np.random.Generator | int | None = None, n: int = 5000, groups: int = 200, noise_sd: float = 0.4
-) -> pd.DataFrame:
-    r"""Simulate an additive model with groups, a fifth of the rows censored on either side.
-
-    .. math:: y^* = 1 + \sin(2 \pi x_1) + 6 (x_2 - 1/2)^2 - 1/2 + 0.3 z + b_g + \epsilon
-
-    with :math:`x_1, x_2` uniform on [0, 1], z standard normal, and :math:`b_g \sim N(0, 0.5^2)` for each group.
-
-    Parameters
-    ----------
-    rng
-        As in `simulate_groot_lucas`.
-    n : int
-        Number of rows.
-    groups : int
-        Number of groups, to which the rows are allotted at random.
-    noise_sd : float
-        Standard deviation of the noise, in units of y.
-
-    Returns
-    -------
-    DataFrame
-        Columns of pure numbers ``x1, x2, z, g`` (group, from 0), ``y, f, y_star, lower, upper`` as in
-        `simulate_groot_lucas`, and the true parts ``f_x1, f_x2, f_z, f_g``, of which the first two have the mean 0.
-
-    Raises
-    ------
-    DataError
-        If an argument is out of range.
-
-    Examples
-    --------
-    >>> data = simulate_additive(n=1000, groups=20)
-    >>> float((data["y"] == data["upper"]).mean()), data["g"].nunique()
-    (0.2, 20)
-    """
-    _check_size(n, noise_sd)
-    _check_size(groups, noise_sd)
-    generator = _generator(rng)
-    x1, x2 = generator.uniform(size=(2, n))
-    z, g = generator.normal(size=n), generator.integers(0, groups, n)
-    parts = {
-        "f_x1": np.sin(2 * np.pi * x1),
-        "f_x2": 6 * (x2 - 0.5) ** 2 - 0.5,
-        "f_z": 0.3 * z,
-        "f_g": generator.normal(0, 0.5, groups)[g],
-    }
-    f = 1 + sum(parts.values(), np.zeros(n))
-    y_star = f + generator.normal(0, noise_sd, n)
-    lower, upper = np.quantile(y_star, [0.2, 0.8])
-    inputs = pd.DataFrame({"x1": x1, "x2": x2, "z": z, "g": g})
-    seen = _frame(x=x1, f=f, y_star=y_star, lower=float(lower), upper=float(upper)).drop(columns="x")
-    return pd.concat([inputs, seen, pd.DataFrame(parts)], axis=1)
-
-
-def simulate_latent(
-    rng: np.random.Generator | int | None = None, n: int = 60, responses: int = 5, noise_sd: float = 0.2
-) -> pd.DataFrame:
-    r"""Simulate responses that depend on two coordinates of a row, a fifth of the values of each below its limit.
-
-    .. math:: y^*_d = \sin(w_d' x) + v_d' x / 2 + \epsilon, \qquad x, w_d, v_d \sim N(0, I)
-
-    Parameters
-    ----------
-    rng
-        As in `simulate_groot_lucas`.
-    n : int
-        Number of rows.
-    responses : int
-        Number of responses.
-    noise_sd : float
-        Standard deviation of the noise, in units of the responses.
-
-    Returns
-    -------
-    DataFrame
-        Columns of pure numbers ``y1, y2, ...``, at least their limits ``limit1, limit2, ...``; without limits
-        ``y_star1, y_star2, ...``; and the coordinates ``x1, x2``.
-
-    Raises
-    ------
-    DataError
-        If an argument is out of range.
-
-    Examples
-    --------
-    >>> data = simulate_latent(n=100, responses=3)
-    >>> float((data["y1"] == data["limit1"]).mean())
-    0.2
-    """
-    _check_size(n, noise_sd)
-    _check_size(responses, noise_sd)
-    generator = _generator(rng)
-    x = generator.normal(size=(n, 2))
-    w, v = generator.normal(size=(2, 2, responses))
-    y_star = np.sin(x @ w) + 0.5 * x @ v + generator.normal(0, noise_sd, (n, responses))
-    limit = np.quantile(y_star, 0.2, axis=0)
-    made: dict[str, Array] = {}
-    for name, values in (("y", np.maximum(y_star, limit)), ("limit", limit), ("y_star", y_star)):
-        made |= {f"{name}{d + 1}": values[..., d] for d in range(responses)}
-    return pd.DataFrame(made | {"x1": x[:, 0], "x2": x[:, 1]})
-
-
-def simulate_cure(n: int = 400, rng: np.random.Generator | int | None = None) -> pd.DataFrame:
-    r"""Simulate times of rows of which a share is cured and never has the event.
-
-    The log odds of being cured are -0.8, and 0.2 of treated rows; the times of the others are Weibull with shape 1.25
-    and scale 1 or, treated, 1.35. Rows are followed for 3 to 9 years.
-
-    Parameters
-    ----------
-    n : int
-        Number of rows.
-    rng
-        As in `simulate_groot_lucas`.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``treated`` (0 or 1), ``time`` (years), ``event`` (1, or 0 where it was not seen) and ``cured`` (0 or 1,
-        the truth).
-
-    Raises
-    ------
-    DataError
-        If an argument is out of range.
-
-    Examples
-    --------
-    >>> data = simulate_cure(n=1000)
-    >>> int(data["event"].sum()), round(float(data.loc[data["event"] == 0, "cured"].mean()), 2)
-    (568, 0.99)
-    """
-    _check_size(n, 0.0)
-    generator = _generator(rng)
-    treated = generator.integers(0, 2, n)
-    cured = generator.uniform(size=n) < expit(treated - 0.8)
-    times = np.exp(0.3 * treated) * generator.weibull(1.25, n)
-    end = generator.uniform(3.0, 9.0, n)
-    event = ~cured & (times <= end)
-    columns = {"treated": treated, "time": np.where(event, times, end), "event": event.astype(int)}
-    return pd.DataFrame(columns | {"cured": cured.astype(int)})
 
 
 def _groot_lucas(x: Array) -> Array:
@@ -422,20 +276,21 @@ def _groot_lucas(x: Array) -> Array:
     return np.asarray((6 * x - 2) ** 2 * np.sin(2 * (6 * x - 2)))
 
 
-def _frame(*, x: Array, f: Array, y_star: Array, lower: float, upper: float) -> pd.DataFrame:
+def observed_frame(*, x: Array, f: Array, y_star: Array, lower: float, upper: float) -> pd.DataFrame:
     """Censor y_star and put everything side by side."""
     y = np.clip(y_star, lower, upper)
     return pd.DataFrame({"x": x, "y": y, "f": f, "y_star": y_star, "lower": lower, "upper": upper})
 
 
-def _check_size(n: int, noise_sd: float) -> None:
+def check_size(n: int, noise_sd: float) -> None:
+    """Raise an error for numbers with which nothing can be drawn."""
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
         raise DataError(f"n must be a positive whole number, got {n!r}.")
     if not 0 <= noise_sd < math.inf:
         raise DataError(f"noise_sd must be a finite number, 0 or more, got {noise_sd!r}.")
 
 
-def _generator(rng: np.random.Generator | int | None, name: str = "rng") -> np.random.Generator:
+def seeded(rng: np.random.Generator | int | None, name: str = "rng") -> np.random.Generator:
     """Turn the three forms of ``rng`` into a generator; None is seed 0, never the clock."""
     if isinstance(rng, np.random.Generator):
         return rng

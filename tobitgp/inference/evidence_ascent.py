@@ -192,12 +192,12 @@ def whitening(objective: Objective, free: Array) -> Array:
     return np.linalg.inv(np.linalg.cholesky(_definite(curvature(objective, free, _WIDTHS[0])[0]))).T
 
 
-def _definite(H: Array, floor: float = 0.05) -> Array:
-    """Nearest matrix with eigenvalues of at least ``floor``, or of the rounding error of the largest."""
+def _definite(H: Array) -> Array:
+    """Nearest matrix with eigenvalues of at least a twentieth, or of the rounding error of the largest."""
     if not len(H):
         return H
     values, vectors = np.linalg.eigh(H)
-    return (vectors * np.maximum(values, max(floor, _ROUNDING * values[-1]))) @ vectors.T
+    return (vectors * np.maximum(values, max(0.05, _ROUNDING * values[-1]))) @ vectors.T
 
 
 def principal_root(H: Array) -> Array:

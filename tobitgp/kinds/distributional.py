@@ -59,14 +59,19 @@ class DistributionalParts(LikelihoodParts):
     formula: str = ""  # as written, of hazards
     last: float = np.inf  # the longest follow-up
 
-    cured: ClassVar[bool] = False  # whether a share of the rows never has the event
+    ends: ClassVar[Array | None] = None  # of searches from several starts
+
+    @property
+    def cured(self) -> bool:
+        """Whether a share of the rows never has the event: a cure model over any baseline or family."""
+        return "cured" in self.state.formula_columns
 
     def inconsistencies(self) -> Iterator[str]:
         """What does not belong together in a fit that was read from a file."""
         read = [each.spec for each in self.state.formulas]
         alone = self.state.scale is None and read == list(self.spec.formulas)
         of_hazards = (self.baseline is None) != (self.family.name in LINKS.values() and self.formula != "")
-        if not alone or not of_hazards or (self.cured and "cured" not in self.state.formula_columns):
+        if not alone or not of_hazards:
             yield "its parts do not belong together"
         check_formulas(tuple(self.state.formula_columns), self.model, self.family.name)
 
@@ -170,17 +175,15 @@ class DistributionalParts(LikelihoodParts):
         read = self.spec, training, self.family, self.covariates, self.facts.names
         return replace(self, **of_maximum(*read, maximum, seen, "nonrobust", None, False))
 
+    def why_not_nested(self, smaller: LikelihoodParts) -> str:
+        apart = isinstance(smaller, DistributionalParts) and self.cured != smaller.cured
+        return self.apart if apart else LikelihoodParts.why_not_nested(self, smaller)
 
-@dataclass(frozen=True, slots=True)
-class CuredParts(DistributionalParts):
-    """The same where a share of the rows never has the event: a cure model over any baseline or family."""
-
-    cured: ClassVar[bool] = True
-    ends: ClassVar[Array | None] = None
+    # -- where a share of the rows never has the event ----------------------------------------------------------------
 
     @property
     def scale_columns(self) -> tuple[str, ...]:
-        return self.state.formula_columns["cured"]
+        return self.state.formula_columns.get("cured", self.state.scale_columns)
 
     @property
     def one_fraction(self) -> bool:
@@ -310,8 +313,7 @@ def fit_rows(
     if cured:
         warn_follow_up(training.response)
     made = of_maximum(spec, training, family, covariates, columns, maximum, seen, cov_type, groups, sampling)
-    kind = CuredParts if cured else DistributionalParts
-    return kind(**made, baseline=baseline, formula=formula, last=_last(training))
+    return DistributionalParts(**made, baseline=baseline, formula=formula, last=_last(training))
 
 
 def _last(training: TrainingData) -> float:

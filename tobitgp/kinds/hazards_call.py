@@ -23,7 +23,7 @@ from tobitgp.inference.given_parameters import GivenParameters
 from tobitgp.inference.hyperparameters import SIGMA
 from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.kind import Kind
-from tobitgp.kinds.parametric_call import refuse_with_hazards
+from tobitgp.kinds.parametric_call import HazardRows, refuse_with_hazards
 from tobitgp.kinds.process import build_model
 from tobitgp.kinds.regression_call import Regression
 from tobitgp.likelihoods import FAMILIES
@@ -58,7 +58,7 @@ _STAYS = 0.2  # of an error, by which coefficients may move when bands are halve
 
 
 @dataclass(frozen=True)
-class Fitter:
+class CellFitter:
     """Fits the cells of rows at risk."""
 
     written: HazardFormula
@@ -99,7 +99,7 @@ class Fitter:
         return self(cuts, **how, start=alone(cuts))
 
     @property
-    def maximising(self) -> Fitter:
+    def maximising(self) -> CellFitter:
         """The same with hyper-parameters at their maximum."""
         return replace(self, asked=self.asked.maximising())
 
@@ -131,25 +131,11 @@ class Fitter:
 
 
 @dataclass(frozen=True)
-class HazardRows(Rows):
+class CellRows(HazardRows):
     """Rows at risk."""
 
-    written: HazardFormula
-    hazard: PH
     risk: AtRisk
     of_subjects: bool = False  # whether rows are parts of a subject's time
-
-    @property
-    def formula(self) -> str:
-        return self.written.formula
-
-    @property
-    def shown(self) -> str:
-        return self.written.formula
-
-    @property
-    def title(self) -> str:
-        return repr(self.hazard)
 
 
 class Hazards(Kind):
@@ -160,7 +146,7 @@ class Hazards(Kind):
     def claims(self, call: Call) -> bool:
         return isinstance(call.family, PH) or call.family is PH or call.family == PH.name
 
-    def read(self, call: Call) -> HazardRows:
+    def read(self, call: Call) -> CellRows:
         refuse_with_hazards(call)
         refuse_partitioned(call.data, "family='ph' with pieces or a process over time is fitted", call.engine)
         call = replace(call, data=pd.DataFrame(call.data), engine=None)
@@ -181,9 +167,9 @@ class Hazards(Kind):
             check_subjects(subject, risk, training.labels)
             of_subjects = holds_parts(subject)
         read = plain.spec, plain.family, training, frame, plain.columns
-        return HazardRows(call, *read, written, hazard, risk, of_subjects)
+        return CellRows(call, *read, written, hazard, risk, of_subjects)
 
-    def fit(self, rows: HazardRows, asked: FitOptions) -> HazardResults:
+    def fit(self, rows: CellRows, asked: FitOptions) -> HazardResults:
         if asked.cov_type != "nonrobust":
             raise SpecError("cov_type= does not go with family='ph'.")
         processes, frame = bool(rows.spec.processes), rows.frame
@@ -199,7 +185,7 @@ class Hazards(Kind):
                 raise SpecError(f"{name}= names sigma, which proportional hazards have not; leave it out.")
         assert frame is not None
         warn_fractions(rows.training.response.weight, "family=tg.PH('spline') with cov_type='HC0' or 'cluster'")
-        fitter = Fitter(rows.written, rows.hazard, frame, processes, rows.risk, rows.call.functions, asked)
+        fitter = CellFitter(rows.written, rows.hazard, frame, processes, rows.risk, rows.call.functions, asked)
         cells, cuts = _fit(fitter)
         facts = rows.training.facts(named_columns([rows.spec], rows.columns), frame)
         begins = first_entries(frame, rows.risk, rows.written.stratum)
@@ -207,11 +193,11 @@ class Hazards(Kind):
         parts = HazardParts(*read, rows.training, frame, rows.of_subjects)
         return HazardResults(replace(parts, few=skewed_coefficients(HazardResults(parts))))
 
-    def baseline_size(self, rows: HazardRows) -> int:
+    def baseline_size(self, rows: CellRows) -> int:
         return baseline_size(rows.hazard)
 
 
-def _fit(fitter: Fitter) -> tuple[GPResults | RegressionResults, Array]:
+def _fit(fitter: CellFitter) -> tuple[GPResults | RegressionResults, Array]:
     """Cells with as many bands as coefficients need."""
     bands, even = fitter.family.bands, fitter.family.baseline == "gp"
     if bands is not None or not even:
@@ -261,7 +247,7 @@ def _largest_move(written: HazardFormula, coarse: Any, fine: Any) -> float:
     return float(moved.max()) if len(moved) else 0.0
 
 
-def _check_events(fitter: Fitter, cuts: Array) -> None:
+def _check_events(fitter: CellFitter, cuts: Array) -> None:
     """Refuse bands in which nobody had an event, whose constant hazard would be zero."""
     stratum, seen = fitter.written.stratum, fitter.risk.event
     band = band_of(fitter.risk.exit[seen], cuts)

@@ -13,7 +13,7 @@ import pandas as pd
 from tobitgp.data.sources import refuse_partitioned
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula import parse_formula
-from tobitgp.formula.latent import is_latent, read_latent
+from tobitgp.formula.latent import LatentFormula, is_latent, read_latent
 from tobitgp.inference.fitted import Step
 from tobitgp.kinds.call import Call
 from tobitgp.kinds.kind import Kind
@@ -26,10 +26,10 @@ from tobitgp.method_settings import VI, read_whole
 from tobitgp.numerics.linear_algebra import breakdown_in_words
 from tobitgp.numerics.sampling import generator
 from tobitgp.options import FitOptions
-from tobitgp.results.latent.latent_parts import LatentParts, LatentSpec, response_facts
+from tobitgp.results.latent.latent_parts import LatentParts, latent_spec, response_facts
 from tobitgp.results.latent.latent_results import LatentResults
+from tobitgp.results.multivariate.multivariate_parts import ResponseRows, SeveralSpec
 from tobitgp.results.multivariate.response_view import count_kinds
-from tobitgp.results.multivariate.responses_together import ResponseRows
 from tobitgp.results.multivariate.stacked_rows import read_responses
 from tobitgp.results.views import COUNTS, named_columns
 from tobitgp.typing import Array, BoolArray
@@ -43,7 +43,8 @@ class LatentRows:
     """Rows of several responses, on the scale of these."""
 
     call: Call
-    spec: LatentSpec
+    spec: SeveralSpec
+    over: LatentFormula
     family: Family
     rows: ResponseRows
     frame: pd.DataFrame  # of no covariate
@@ -124,8 +125,8 @@ class Latent(Kind):
             if not np.ptp(filled(ends)[:, j]):
                 raise DataError(f"{label}: all its values are the same. Leave it out.")
         each = tuple(parse_formula(formula, list(data.columns), None) for formula in over.wide.formulas)
-        spec = LatentSpec.of(over, each)
-        return LatentRows(call, spec, family, rows, pd.DataFrame(index=data.index))
+        spec = latent_spec(over, each)
+        return LatentRows(call, spec, over, family, rows, pd.DataFrame(index=data.index))
 
     def fit(self, rows: LatentRows, asked: FitOptions) -> LatentResults:
         method = _method(asked)
@@ -140,7 +141,7 @@ class Latent(Kind):
         with breakdown_in_words(), progress_bar(asked.progress) as on_step:
             found = search(
                 own,
-                rows.spec.over.dimensions,
+                rows.over.dimensions,
                 min(m, len(own.lower)),
                 n_starts=method.n_starts or STARTS,
                 max_iter=method.max_iter or MOST_ITERATIONS,
@@ -173,7 +174,7 @@ def _parts(
         for spec, one in zip(rows.spec.each, seen, strict=True)
     ]
     return LatentParts(
-        rows.spec.over,
+        rows.over,
         centre,
         scale,
         processes,

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.absorbed import Columns, as_dense, only_columns, squares
+from tobitgp.data.absorbed import Columns, as_dense, centred, only_columns, squares
 from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.design import DesignState
 from tobitgp.data.linear_columns import level_columns
@@ -74,36 +74,44 @@ class LikelihoodParts(Source):
         "only one of them has a cured fraction or a baseline of hazards, and none is at the end of what that may be"
     )
 
-    # -- what each kind says ------------------------------------------------------------------------------------------
-
-    def designs(self, design: Design) -> Sequence[Columns]:
-        """Columns (n, k_j) of each parameter of rows, in the order of the estimates."""
-        raise NotImplementedError
-
-    def predictors(self, design: Design) -> tuple[Array, ...]:
-        """The parameters of rows, (n,) each."""
-        raise NotImplementedError
-
-    def units(self, x: tuple[Array, ...]) -> tuple[Array, ...]:
-        """Sizes of steps of the parameters."""
-        raise NotImplementedError
-
-    def at(self, x: tuple[Array, ...]) -> Any:
-        """Distributions of the response at values of the parameters."""
-        raise NotImplementedError
-
-    def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
-        """The same model fitted to the rows again, more parameters ``fixed``; with scores of rows where asked for."""
-        raise NotImplementedError
+    # -- what each kind says; without more, that of a location and a scale --------------------------------------------
 
     @property
     def scale_names(self) -> list[str]:
         """Parameters beside linear coefficients."""
-        raise NotImplementedError
+        rest = len(self.maximum.parameters) - len(self.columns) - len(self.maximum.gamma)
+        own = [SIGMA] if self.state.scale is None else list(self.scale_columns)
+        return [*own, *([self.shape_name] * rest)]
 
     @property
     def positive(self) -> BoolArray:
         """Which of them are reported as exponentials, (m,)."""
+        shape = [self.shape_name] if self.family.distribution.shape_positive else []
+        return np.array([name in (SIGMA, *shape) for name in self.scale_names])
+
+    def designs(self, design: Design) -> Sequence[Columns]:
+        """Columns (n, k_j) of each parameter of rows, in the order of the estimates."""
+        one = np.ones((len(design.H), 1))
+        W = one if design.scale is None else design.scale.W
+        return [centred(design.H, self.centre), W, *[one] * self.family.estimate_shape]
+
+    def predictors(self, design: Design) -> tuple[Array, ...]:
+        """The parameters of rows, (n,) each."""
+        H, W, *shape = self.designs(design)
+        tau = W @ self.maximum.gamma + design.log_noise
+        rest = [np.full_like(tau, self.noise.coordinate) for _ in shape]
+        return (H @ self.maximum.coefficients + design.offset, tau, *rest)
+
+    def units(self, x: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Sizes of steps of the parameters."""
+        return (np.exp(x[1]), np.ones_like(x[1]), np.full_like(x[1], SHAPE_STEP))[: len(x)]
+
+    def at(self, x: tuple[Array, ...]) -> Any:
+        """Distributions of the response at values of the parameters."""
+        return LocationScale(self.noise_at(x[2:]), x[0], np.exp(x[1]), self.family.log_time)
+
+    def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
+        """The same model fitted to the rows again, more parameters ``fixed``; with scores of rows where asked for."""
         raise NotImplementedError
 
     def why_not_nested(self, smaller: LikelihoodParts) -> str:

@@ -24,13 +24,11 @@ from tobitgp.results.paths import holds_parts
 
 
 @dataclass(frozen=True)
-class BaselineRows(Rows):
-    """Rows at risk under a parametric baseline."""
+class HazardRows(Rows):
+    """Rows at risk under proportional hazards."""
 
     written: HazardFormula
     hazard: PH
-    subject: Any = None  # (n,), of each row, where ``id=`` names one
-    frailty: tuple[str, Any] | None = None  # column of the groups that share a frailty, and the group of each row
 
     @property
     def formula(self) -> str:
@@ -43,6 +41,14 @@ class BaselineRows(Rows):
     @property
     def title(self) -> str:
         return repr(self.hazard)
+
+
+@dataclass(frozen=True)
+class BaselineRows(HazardRows):
+    """Rows at risk under a parametric baseline."""
+
+    subject: Any = None  # (n,), of each row, where ``id=`` names one
+    frailty: tuple[str, Any] | None = None  # column of the groups that share a frailty, and the group of each row
 
 
 class ParametricHazards(Kind):

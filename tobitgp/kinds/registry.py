@@ -9,9 +9,8 @@ from tobitgp.kinds.hazards_call import Hazards
 from tobitgp.kinds.kind import Kind
 from tobitgp.kinds.latent_call import Latent
 from tobitgp.kinds.parametric_call import ParametricHazards
-from tobitgp.kinds.regression_call import Cure, Regression
+from tobitgp.kinds.regression_call import Cure, Regression, StartStop
 from tobitgp.kinds.several_call import Several
-from tobitgp.kinds.start_stop_call import StartStop
 
 OF_ONE_CAUSE: tuple[Kind, ...] = (
     Latent(),

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from tobitgp.data.absorbed import Columns, centred
 from tobitgp.data.arrays import Design
 from tobitgp.data.outcome import outcome
-from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.kinds.likelihood import SHAPE_STEP, SIGMA, LikelihoodParts
+from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.likelihoods import Family
 from tobitgp.numerics.bordered import of_sums
 from tobitgp.regression import maximise, null_log_likelihood
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.ratios import Contrasts
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,34 +26,6 @@ class RegressionParts(LikelihoodParts):
     where_weights_fail: ClassVar[str] = (
         "Look at k_hat() and at these rows, fit a posterior (method='ep') for its loo(method='ep')"
     )
-
-    @property
-    def scale_names(self) -> list[str]:
-        rest = len(self.maximum.parameters) - len(self.columns) - len(self.maximum.gamma)
-        own = [SIGMA] if self.state.scale is None else list(self.scale_columns)
-        return [*own, *([self.shape_name] * rest)]
-
-    @property
-    def positive(self) -> BoolArray:
-        shape = [self.shape_name] if self.family.distribution.shape_positive else []
-        return np.array([name in (SIGMA, *shape) for name in self.scale_names])
-
-    def designs(self, design: Design) -> Sequence[Columns]:
-        one = np.ones((len(design.H), 1))
-        W = one if design.scale is None else design.scale.W
-        return [centred(design.H, self.centre), W, *[one] * self.family.estimate_shape]
-
-    def predictors(self, design: Design) -> tuple[Array, ...]:
-        H, W, *shape = self.designs(design)
-        tau = W @ self.maximum.gamma + design.log_noise
-        rest = [np.full_like(tau, self.noise.coordinate) for _ in shape]
-        return (H @ self.maximum.coefficients + design.offset, tau, *rest)
-
-    def units(self, x: tuple[Array, ...]) -> tuple[Array, ...]:
-        return (np.exp(x[1]), np.ones_like(x[1]), np.full_like(x[1], SHAPE_STEP))[: len(x)]
-
-    def at(self, x: tuple[Array, ...]) -> LocationScale:
-        return LocationScale(self.noise_at(x[2:]), x[0], np.exp(x[1]), self.family.log_time)
 
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
         training = self.rows

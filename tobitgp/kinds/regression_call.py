@@ -1,14 +1,18 @@
-"""Calls whose rows are fitted as they are: regressions, processes, mixtures and cure models."""
+"""Calls whose rows are fitted as they are, and of regressions of log time whose rows are parts of a subject's time."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import pandas as pd
+
 from tobitgp.data.prepare import PartitionedData
 from tobitgp.data.row_warnings import warn_fractions
+from tobitgp.data.sources import open_source
 from tobitgp.errors import SpecError
 from tobitgp.inference.given_parameters import GivenParameters, read_mapping
 from tobitgp.kinds.call import Call, Rows, read_rows
@@ -19,12 +23,15 @@ from tobitgp.kinds.mixture_start import is_given
 from tobitgp.kinds.process import Evidence, estimated_values, evidence_at, fit_process, read_start
 from tobitgp.kinds.progress import progress_bar
 from tobitgp.kinds.regression_fit import fit_partitions, fit_regression
+from tobitgp.kinds.start_stop import fit_start_stop
+from tobitgp.likelihoods import Family
 from tobitgp.method_settings import MLE
 from tobitgp.method_spelling import read_method
 from tobitgp.mixture.family import MixtureFamily
 from tobitgp.numerics.linear_algebra import breakdown_in_words
 from tobitgp.options import FitOptions, method_for, read_rng, refuse_with_mle, refuse_without_mle
 from tobitgp.results.mixture.mixture_results import MixtureResults
+from tobitgp.results.paths import check_subject_name
 from tobitgp.results.process.process_results import GPResults
 
 _NO_POSTERIOR = "which does not use method=, priors= and start= of a posterior."
@@ -114,3 +121,59 @@ def fit_mixture(rows: Rows, asked: FitOptions) -> Any:
         options: dict[str, Any] = {"priors": asked.priors, "rng": asked.rng, "start": asked.start}
         parts = fit_components(*read, method=method, on_step=on_step, **options)
     return MixtureResults(parts)
+
+
+_INSTEAD = "; family='ph' has it, with subjects whose covariates change"
+
+
+@dataclass(frozen=True)
+class SubjectRows(Rows):
+    """Rows, and the subject of each, (n,)."""
+
+    subject: Any = None
+
+
+class StartStop(Kind):
+    """``id=`` with families of positive times."""
+
+    has_posterior = False
+
+    def claims(self, call: Call) -> bool:
+        return call.id is not None
+
+    def read(self, call: Call) -> SubjectRows:
+        id: Any = call.id
+        why = "does not go with id=, by which rows are parts of a subject's time."
+        call.refuse(("sigma", "cure", "var_weights", "censored"), why)
+        source = open_source(call.data, call.engine)
+        data: Any = pd.DataFrame(call.data) if source is None else source
+        check_subject_name(id, data.columns)
+        if not re.search(rf"\b{re.escape(id)}\b", str(call.formula)):
+            # "." means covariates, and the name of a subject is none.
+            others = tuple(name for name in data.columns if name != id)
+            data = data[list(others)] if source is None else replace(source, columns=others)
+        rows = read_rows(replace(call, data=data)).gathered()
+        spec, family = rows.spec, rows.family
+        if spec.mixture is not None or spec.processes:
+            what = "mixture()" if spec.mixture is not None else spec.processes[0].name
+            raise SpecError(f"id= goes with linear terms, not with {what}{_INSTEAD * (spec.mixture is None)}.")
+        if spec.response.kind != "surv" or not isinstance(family, Family) or not family.log_time:
+            raise SpecError(
+                "id= goes with Surv(start, stop, event) and families of positive times, whose logarithm is modelled, "
+                f"or family='ph', not with {spec.response.label} and family={family.name!r}."
+            )
+        read = rows.spec, family, rows.read, rows.frame, rows.columns
+        rows = SubjectRows(call, *read)
+        return replace(rows, subject=rows.subjects(id))
+
+    def maximum(self, rows: SubjectRows, asked: FitOptions) -> Any:
+        refuse_with_mle(asked)
+        read = rows.spec, rows.training, rows.noise, rows.covariates(), rows.columns
+        fitter = partial(fit_start_stop, *read, id=str(rows.call.id), subject=rows.subject)
+        return fit_maximum(rows, asked, fitter, fixed=asked.fixed)
+
+    def posterior(self, rows: SubjectRows, asked: FitOptions) -> Any:
+        raise SpecError(
+            f"id= with family={rows.noise.name!r} is fitted by maximum likelihood, without priors and other options "
+            "of a posterior; family='ph' has one."
+        )

@@ -62,7 +62,7 @@ class StackedRows(Rows):
 
 
 @dataclass(frozen=True)
-class Fitter:
+class StackFitter:
     """Fits stacked rows."""
 
     call: Call  # of the stack
@@ -83,7 +83,7 @@ class Fitter:
 class Held:
     """Fits stacked rows with hyper-parameters that are known."""
 
-    fitter: Fitter
+    fitter: StackFitter
     known: Mapping[str, float]
     centre: Array  # of the columns of log sigma, where ``sigma`` is known
 
@@ -134,7 +134,7 @@ class Several(Kind):
         if rows.stack.wide.rescor and asked.method.hyper == "auto":
             # A ridge, (MUL3), along which the points of a design have too small a spread.
             asked = asked.maximising()
-        fitted, fitter = Regression().fit(rows.rows, asked), Fitter(rows.rows.call, asked)
+        fitted, fitter = Regression().fit(rows.rows, asked), StackFitter(rows.rows.call, asked)
         training = TrainingRows(rows.data, rows.seen, fitter.held(fitted))
         return MultivariateResults(MultivariateParts.of(fitted.parts, rows.stack, rows.stacked, training))
 

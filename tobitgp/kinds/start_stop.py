@@ -29,10 +29,11 @@ from tobitgp.typing import Array, IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class StartStopParts(RegressionParts):
+class StartStopParts(LikelihoodParts):
     """A fitted regression of start-stop rows."""
 
     of_subjects: ClassVar[bool] = True  # whether rows are parts of the time of subjects
+    where_weights_fail = RegressionParts.where_weights_fail
     apart: ClassVar[str] = "only one of them takes rows as parts of a subject's time, by id="
     id: str = ""  # the column that names the subject of each row
     subjects: int = 0
@@ -54,13 +55,9 @@ class StartStopParts(RegressionParts):
         subjects = {"id": self.id, "code": pd.factorize(self.code)[0], "with_null": False, "start": start}
         return _fit(*read, **subjects, **how)  # type: ignore
 
-    @property
-    def null(self) -> float:
-        return float(LikelihoodParts.null.fget(self))  # type: ignore[attr-defined]
-
     def reweighted(self, weight: Array) -> Self:
         assert self.code is not None
-        return replace(RegressionParts.reweighted(self, weight), code=self.code[weight > 0.0])
+        return replace(LikelihoodParts.reweighted(self, weight), code=self.code[weight > 0.0])
 
     def without_rows(self) -> Self:
         maximum = replace(self.maximum, scores=None)

@@ -1,18 +1,149 @@
-"""Coordinates of rows from some of their responses, given the processes, and draws of the processes in them."""
+r"""Coordinates of rows from some of their responses, given the processes, and draws of the processes in them.
+
+The posterior of the processes by the likelihoods of censored values themselves: (LAT13).
+
+The search replaces these likelihoods by parabolas with the curvature of an observed value, which makes the posterior
+too narrow below a limit. Given its parameters, the best normal posterior has the expected slopes and curvatures.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tobitgp.latent.collapsed_bound import ProcessPosterior, ResponseEnds, ResponseScales
-from tobitgp.latent.latent_posterior import exact_posterior, expected_terms
+from tobitgp.latent.collapsed_bound import (
+    ProcessPosterior,
+    ResponseEnds,
+    ResponseScales,
+    RowTerms,
+    row_terms,
+    symmetric,
+)
 from tobitgp.latent.latent_search import BOUNDS, divergence
 from tobitgp.latent.psi_statistics import InducingInputs, NormalInputs, PsiStatistics
 from tobitgp.latent.weighted_points import WeightedPoints, kernel_at, weighted_points
-from tobitgp.numerics.many_maxima import many_maxima
+from tobitgp.numerics.quadrature import gauss_hermite
 from tobitgp.typing import Array, IntArray
+
+# Values (m,) and slopes (m, k) of some of the functions, at a point (m, k) of each.
+Functions = Callable[[Array, IntArray], tuple[Array, Array]]
+_HALVINGS, _RISE, _ROUNDING, _LONGEST = 8, 1e-4, 1e-9, 2.0
+_LEAST = 1e-11  # expected rise that is worth a step
+
+
+def many_maxima(functions: Functions, start: Array, *, tol: float = 1e-6, most: int = 100) -> Array:
+    """Points (n, k) at which n functions are level, as far as rounding lets it be seen, by BFGS from starts (n, k)."""
+    x, active = start.copy(), np.arange(len(start))
+    value, slope = functions(x, active)
+    inverse = np.tile(np.eye(x.shape[1]), (len(x), 1, 1))
+    for _ in range(most):
+        gain = np.einsum("ni,nij,nj->n", slope, inverse, slope)
+        rising = (np.abs(slope).max(axis=1, initial=0.0) > tol) & (gain > _LEAST * (1.0 + np.abs(value)))
+        active, value, slope, inverse = active[rising], value[rising], slope[rising], inverse[rising]
+        if not len(active):
+            break
+        way = _bounded(np.einsum("nij,nj->ni", inverse, slope))
+        moved, new_value, new_slope = _along(functions, active, x[active], way, value, slope)
+        step, change = moved - x[active], slope - new_slope
+        x[active], stuck = moved, ~step.any(axis=1)
+        inverse = _updated(inverse, step, change)
+        value, slope = new_value, np.where(stuck[:, None], 0.0, new_slope)
+    return x
+
+
+def _bounded(way: Array) -> Array:
+    """Steps no longer than is plausible in units in which the prior has a curvature near 1."""
+    length = np.sqrt(np.square(way).sum(axis=1, keepdims=True))
+    return np.asarray(way * np.minimum(1.0, _LONGEST / np.maximum(length, 1e-300)))
+
+
+def _along(
+    functions: Functions, active: IntArray, x: Array, way: Array, value: Array, slope: Array
+) -> tuple[Array, Array, Array]:
+    """The longest steps, halved from the whole ones, that raise the values; none where rounding hides the rise."""
+    share, rise = np.ones(len(active)), (way * slope).sum(axis=1)
+    out_x, out_value, out_slope = x.copy(), value.copy(), slope.copy()
+    left = np.arange(len(active))
+    for _ in range(_HALVINGS):
+        tried = x[left] + share[left, None] * way[left]
+        found, slopes = functions(tried, active[left])
+        least = value[left] + _RISE * share[left] * rise[left] - _ROUNDING * (1.0 + np.abs(value[left]))
+        good = found >= least
+        at = left[good]
+        out_x[at], out_value[at], out_slope[at] = tried[good], found[good], slopes[good]
+        left = left[~good]
+        if not len(left):
+            break
+        share[left] *= 0.5
+    return out_x, out_value, out_slope
+
+
+def _updated(inverse: Array, step: Array, change: Array) -> Array:
+    """Inverse curvatures (n, k, k) after steps along which slopes fell by ``change``; kept where these rose."""
+    curved = (step * change).sum(axis=1)
+    bent = curved > 1e-14 * np.sqrt(np.square(step).sum(axis=1) * np.square(change).sum(axis=1))
+    weight = np.where(bent, 1.0 / np.where(bent, curved, 1.0), 0.0)
+    moved = np.einsum("nij,nj->ni", inverse, change)
+    twice = 1.0 + weight * (change * moved).sum(axis=1)
+    outer = step[:, :, None] * step[:, None, :]
+    cross = moved[:, :, None] * step[:, None, :]
+    cross = cross + np.swapaxes(cross, 1, 2)
+    return np.asarray(inverse + weight[:, None, None] * (twice[:, None, None] * outer - cross))
+
+
+_ORDER, _STEPS, _TOLERANCE = 20, 200, 1e-9
+_HALF = 0.5  # of a step, where whole ones go back and forth
+
+
+def expected_terms(responses: ResponseEnds, scales: ResponseScales, f: Array, var: Array) -> RowTerms:
+    """Means of the terms of rows over normal f with such moments, (n, D)."""
+    value, mean, complement = (term.copy() for term in row_terms(responses, scales, f))
+    value -= np.where(responses.seen, 0.5 * np.square(scales.sd / scales.sigma) * var, 0.0)
+    censored = responses.known & ~responses.seen
+    if not censored.any():
+        return RowTerms(value, mean, complement)
+    rows, columns = np.nonzero(censored)
+    nodes, weights = gauss_hermite(_ORDER)
+    at = f[censored][:, None] + np.sqrt(var[censored])[:, None] * nodes
+    ends = ResponseEnds(*(np.repeat(end[censored][:, None], _ORDER, axis=1) for end in responses))
+    own = ResponseScales(*(each[columns][:, None] for each in scales))
+    for whole, term in zip((value, mean, complement), row_terms(ends, own, at), strict=True):
+        whole[rows, columns] = term @ weights
+    return RowTerms(value, mean, complement)
+
+
+def exact_posterior(
+    psi: PsiStatistics, responses: ResponseEnds, scales: ResponseScales, start: ProcessPosterior
+) -> ProcessPosterior:
+    """The best normal posterior of the processes, from a start."""
+    q, last, share = start, np.inf, 1.0
+    half = np.linalg.inv(q.factor)
+    A = psi.psi1 @ half.T
+    pull, curvature = _sites(psi, responses, scales, q)
+    for _ in range(_STEPS):
+        Phi = half @ psi.inducing.matrix(curvature.T @ psi.psi2) @ half.T
+        B_inverse = symmetric(np.linalg.inv(np.eye(len(half)) + symmetric(Phi)))
+        w = np.einsum("dmk,dk->dm", B_inverse, (A.T @ pull).T)
+        gap, q = float(np.abs(w - q.w).max()), ProcessPosterior(w, B_inverse, q.factor)
+        if gap < _TOLERANCE:
+            break
+        share, last = (share if gap < last else max(_HALF * share, 0.05)), gap
+        new_pull, new_curvature = _sites(psi, responses, scales, q)
+        pull, curvature = pull + share * (new_pull - pull), curvature + share * (new_curvature - curvature)
+    return q
+
+
+def _sites(
+    psi: PsiStatistics, responses: ResponseEnds, scales: ResponseScales, q: ProcessPosterior
+) -> tuple[Array, Array]:
+    """Natural parameters (n, D) of the normal functions of f that the likelihoods are in effect."""
+    f, var = q.moments(psi)
+    terms, slope = expected_terms(responses, scales, f, var), scales.sd / scales.sigma
+    curvature = slope * slope * terms.complement
+    return slope * terms.mean + curvature * f, curvature
+
 
 _CANDIDATES, _CANDIDATE_VAR = 2, 0.1
 

@@ -11,9 +11,8 @@ from tobitgp.mixture.fitted_mixture import (
 )
 from tobitgp.mixture.methods import EMCM, MIXTURE_METHODS, SVBCM, VBCM
 from tobitgp.mixture.mixture_priors import Dirichlet, DirichletProcess
-from tobitgp.mixture.own_family import ExponentialFamily
 from tobitgp.mixture.predictive import Predictive
-from tobitgp.mixture.ready_families import Binomial, NegativeBinomial, Pareto
+from tobitgp.mixture.ready_families import Binomial, ExponentialFamily, NegativeBinomial, Pareto
 from tobitgp.mixture.streamed_rows import Stream, mixture_of, partial_fit, start_stream
 
 __all__ = [

@@ -20,10 +20,10 @@ import numpy as np
 from scipy.special import logit, ndtri
 
 from tobitgp.errors import SpecError
+from tobitgp.mixture import exponential_points
 from tobitgp.mixture.conjugate_posterior import Conjugate, Expectations, InnerFunction
 from tobitgp.mixture.exponential_components import MANY, MemberComponents, PosteriorComponents
-from tobitgp.mixture.exponential_members import TRIED, tails_of
-from tobitgp.mixture.exponential_points import ExponentialPoints
+from tobitgp.mixture.exponential_members import TRIED, ExponentialMembers, tails_of
 from tobitgp.mixture.family import ComponentDistribution, RowStatistics, Sums, inverse
 from tobitgp.mixture.mixture_priors import ComponentPrior
 from tobitgp.mixture.mixture_rows import MixtureRows, MixtureUnits
@@ -38,7 +38,7 @@ _STEP = 0.02  # of what a row says, in second derivatives of a posterior
 _LARGEST_ERROR = 5.0
 
 
-class NaturalFamily(ExponentialPoints):
+class NaturalFamily(ExponentialMembers):
     """Components of an exponential family with its conjugate prior; see `tobitgp.ExponentialFamily`."""
 
     __slots__ = (
@@ -82,6 +82,16 @@ class NaturalFamily(ExponentialPoints):
         self.made_by: tuple[str, float] = ("", 0.0)
         self.prior_given = None if prior is None else self._given(prior)
         self.links, self.growing = self._links(), self._growing()
+
+    sizes = exponential_points.sizes
+    steps = exponential_points.steps
+    maximum = exponential_points.maximum
+    score = exponential_points.score
+    floor = exponential_points.floor
+    bounds = exponential_points.bounds
+    possible = exponential_points.possible
+    held = exponential_points.held
+    narrow = exponential_points.narrow
 
     def __repr__(self) -> str:
         return f"ExponentialFamily({self.name!r})"

@@ -16,82 +16,95 @@ _HALVINGS, _CLOSE = 200, 1e-9  # of the way to an estimate that is too narrow
 _TO_BOUND = 0.3  # of the distance to a bound of a natural parameter, that a step is at most
 
 
-class ExponentialPoints(ExponentialMembers):
-    """Natural parameters at which the likelihood is largest."""
+def sizes(family: ExponentialMembers, theta: Array) -> Array:
+    """Standard errors of the natural parameters by one row, (S, K)."""
+    cov = np.moveaxis(family.moments(theta).cov, 2, 0)
+    with np.errstate(all="ignore"):
+        return np.sqrt(np.maximum(np.diagonal(np.linalg.pinv(np.nan_to_num(cov)), axis1=1, axis2=2).T, 1e-300))
 
-    __slots__ = ()
 
-    def sizes(self, theta: Array) -> Array:
-        cov = np.moveaxis(self.moments(theta).cov, 2, 0)
-        with np.errstate(all="ignore"):
-            return np.sqrt(np.maximum(np.diagonal(np.linalg.pinv(np.nan_to_num(cov)), axis1=1, axis2=2).T, 1e-300))
+def steps(family: ExponentialMembers, theta: Array) -> Array:
+    """Lengths of steps, which keep inside the bounds of the natural parameters."""
+    free = [np.minimum(x - one.low, one.high - x) for one, x in zip(family.natural, theta, strict=True)]
+    return np.minimum(sizes(family, theta), _TO_BOUND * np.stack(free))
 
-    def steps(self, theta: Array) -> Array:
-        free = [np.minimum(x - one.low, one.high - x) for one, x in zip(self.natural, theta, strict=True)]
-        return np.minimum(self.sizes(theta), _TO_BOUND * np.stack(free))
 
-    def maximum(self, theta: Array, sums: Sums, floor: Floor, *, cautious: bool = False) -> Array:
-        """Where the means of the statistics are those of the rows, or on the way there where a bound is met."""
-        held = sums.counts > 0.0
-        mean = np.where(held, sums.statistics / np.where(held, sums.counts, 1.0), self.moments(theta).mean)
-        start = np.stack([one.coordinate(x) for one, x in zip(self.natural, theta, strict=True)])
-        u = maximise(self.natural, self.log_partition, mean, np.ones(theta.shape[1]), start, slopes=False)[0]
-        new = np.stack([one.at(x) for one, x in zip(self.natural, u, strict=True)])
-        new = np.where(held & np.isfinite(new).all(axis=0), new, theta)
-        if self._allowed(new, floor).all():
-            return new
-        low, high = np.zeros(theta.shape[1]), np.ones(theta.shape[1])
-        for _ in range(_HALVINGS):
-            middle = np.where(self._allowed(theta + high * (new - theta), floor), high, 0.5 * (low + high))
-            good = self._allowed(theta + middle * (new - theta), floor)
-            low, high = np.where(good, middle, low), np.where(good, high, middle)
-            if (high - low <= _CLOSE * high).all():
-                break
-        return np.asarray(theta + low * (new - theta))
+def maximum(family: ExponentialMembers, theta: Array, sums: Sums, floor: Floor, *, cautious: bool = False) -> Array:
+    """Where the means of the statistics are those of the rows, or on the way there where a bound is met."""
+    held = sums.counts > 0.0
+    mean = np.where(held, sums.statistics / np.where(held, sums.counts, 1.0), family.moments(theta).mean)
+    start = np.stack([one.coordinate(x) for one, x in zip(family.natural, theta, strict=True)])
+    u = maximise(family.natural, family.log_partition, mean, np.ones(theta.shape[1]), start, slopes=False)[0]
+    new = np.stack([one.at(x) for one, x in zip(family.natural, u, strict=True)])
+    new = np.where(held & np.isfinite(new).all(axis=0), new, theta)
+    if _allowed(family, new, floor).all():
+        return new
+    low, high = np.zeros(theta.shape[1]), np.ones(theta.shape[1])
+    for _ in range(_HALVINGS):
+        middle = np.where(_allowed(family, theta + high * (new - theta), floor), high, 0.5 * (low + high))
+        good = _allowed(family, theta + middle * (new - theta), floor)
+        low, high = np.where(good, middle, low), np.where(good, high, middle)
+        if (high - low <= _CLOSE * high).all():
+            break
+    return np.asarray(theta + low * (new - theta))
 
-    def score(self, theta: Array, sums: Sums) -> Array:
-        return np.asarray(sums.statistics - sums.counts * self.moments(theta).mean)
 
-    def floor(self, working: WorkingRows) -> Floor:
-        """A part of the standard deviations of the statistics among the ends of the rows."""
-        lower, upper, weight = working.joined()
-        y = np.concatenate([lower, upper])
-        w = np.concatenate([weight, weight])
-        good = self.takes(y)
-        if not good.any():
-            return np.zeros((len(self.natural), 1))
-        T = np.stack(self.statistic(y[good]))
-        mean = np.average(T, axis=1, weights=w[good])[:, None]
-        sd = np.sqrt(np.average((T - mean) ** 2, axis=1, weights=w[good]))
-        sd = np.where(sd > _EQUAL * np.abs(mean[:, 0]), sd, self._spread_about(y[good][0]))
-        return np.asarray(_NARROWEST * sd[:, None])
+def score(family: ExponentialMembers, theta: Array, sums: Sums) -> Array:
+    """Derivatives of the log likelihood."""
+    return np.asarray(sums.statistics - sums.counts * family.moments(theta).mean)
 
-    def _spread_about(self, y: float) -> Array:
-        """Changes of the statistics (S,) in a step of 1 of the coordinate of a value, or to the next count."""
-        if self.discrete:
-            near = np.array([y, y + 1.0 if y < self.ends[1] else y - 1.0])
-        else:
-            near = self.values.at(self.values.coordinate(np.array([y])) + np.array([0.0, 1.0]))
-        return np.abs(np.diff(np.stack(self.statistic(near)), axis=1))[:, 0]
 
-    def _width(self, theta: Array, floor: Floor) -> Array:
-        """Largest standard deviation of a statistic in its floor, (K,)."""
-        sd = np.sqrt(np.diagonal(self.moments(theta).cov).T)
-        with np.errstate(all="ignore"):
-            return np.asarray((sd / np.asarray(floor)).max(axis=0))
+def floor(family: ExponentialMembers, working: WorkingRows) -> Floor:
+    """A part of the standard deviations of the statistics among the ends of the rows."""
+    lower, upper, weight = working.joined()
+    y = np.concatenate([lower, upper])
+    w = np.concatenate([weight, weight])
+    good = family.takes(y)
+    if not good.any():
+        return np.zeros((len(family.natural), 1))
+    T = np.stack(family.statistic(y[good]))
+    mean = np.average(T, axis=1, weights=w[good])[:, None]
+    sd = np.sqrt(np.average((T - mean) ** 2, axis=1, weights=w[good]))
+    sd = np.where(sd > _EQUAL * np.abs(mean[:, 0]), sd, _spread_about(family, y[good][0]))
+    return np.asarray(_NARROWEST * sd[:, None])
 
-    def _allowed(self, theta: Array, floor: Floor) -> BoolArray:
-        return np.asarray(self._width(theta, floor) >= 1.0)
 
-    def bounds(self, theta: Array, floor: Floor) -> tuple[Array, Array]:
-        low, high = (np.array([[getattr(one, end)] for one in self.natural]) for end in ("low", "high"))
-        return low, high
+def _spread_about(family: ExponentialMembers, y: float) -> Array:
+    """Changes of the statistics (S,) in a step of 1 of the coordinate of a value, or to the next count."""
+    if family.discrete:
+        near = np.array([y, y + 1.0 if y < family.ends[1] else y - 1.0])
+    else:
+        near = family.values.at(family.values.coordinate(np.array([y])) + np.array([0.0, 1.0]))
+    return np.abs(np.diff(np.stack(family.statistic(near)), axis=1))[:, 0]
 
-    def possible(self, theta: Array, floor: Floor) -> bool:
-        return bool(self._allowed(theta, floor).all())
 
-    def held(self, theta: Array, floor: Floor) -> BoolArray:
-        return np.broadcast_to(self.narrow(theta, floor), theta.shape)
+def _width(family: ExponentialMembers, theta: Array, floor: Floor) -> Array:
+    """Largest standard deviation of a statistic in its floor, (K,)."""
+    sd = np.sqrt(np.diagonal(family.moments(theta).cov).T)
+    with np.errstate(all="ignore"):
+        return np.asarray((sd / np.asarray(floor)).max(axis=0))
 
-    def narrow(self, theta: Array, floor: Floor) -> BoolArray:
-        return np.asarray(self._width(theta, floor) < 1.0 + 1e-6)
+
+def _allowed(family: ExponentialMembers, theta: Array, floor: Floor) -> BoolArray:
+    return np.asarray(_width(family, theta, floor) >= 1.0)
+
+
+def bounds(family: ExponentialMembers, theta: Array, floor: Floor) -> tuple[Array, Array]:
+    """Ends of the natural parameters."""
+    low, high = (np.array([[getattr(one, end)] for one in family.natural]) for end in ("low", "high"))
+    return low, high
+
+
+def possible(family: ExponentialMembers, theta: Array, floor: Floor) -> bool:
+    """Whether all components are wide enough."""
+    return bool(_allowed(family, theta, floor).all())
+
+
+def held(family: ExponentialMembers, theta: Array, floor: Floor) -> BoolArray:
+    """Which parameters are held at the floor, (S, K)."""
+    return np.broadcast_to(narrow(family, theta, floor), theta.shape)
+
+
+def narrow(family: ExponentialMembers, theta: Array, floor: Floor) -> BoolArray:
+    """Which components are at the floor, (K,)."""
+    return np.asarray(_width(family, theta, floor) < 1.0 + 1e-6)

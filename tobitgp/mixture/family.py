@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -65,7 +65,8 @@ class ComponentDistribution(ABC):
 
     def __getitem__(self, which: IntArray | list[int]) -> Self:
         """Distributions of some components, in this order; one may come several times."""
-        return type(self)(*(getattr(self, field.name)[which] for field in fields(self)))  # type: ignore[arg-type]
+        arrays = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return replace(self, **{name: x[which] for name, x in arrays.items() if isinstance(x, np.ndarray)})  # type: ignore[type-var]
 
     def __len__(self) -> int:
         return len(getattr(self, fields(self)[0].name))  # type: ignore[arg-type]

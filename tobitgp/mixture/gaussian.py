@@ -13,7 +13,7 @@ with the variance 1/lambda in place of 1/tau in eqs. 28-31.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -143,9 +143,10 @@ class LogNormalComponents(LocationScaleComponents):
 
 @dataclass(frozen=True, slots=True)
 class StudentT(LocationScaleComponents):
-    """Student's t distributions with degrees of freedom (K,)."""
+    """Student's t distributions with degrees of freedom (K,), or their exponentials, whose moments are infinite."""
 
     df: Array
+    log: bool = field(default=False, kw_only=True)  # type: ignore[misc]
 
     def each(self, of: Callable[..., Array], *z: Array) -> Array:
         finite = (np.clip(each, -_FAR, _FAR) for each in z)
@@ -159,23 +160,12 @@ class StudentT(LocationScaleComponents):
         return self.response(rng.standard_t(self.df)[:, None])[:, 0]
 
     def mean(self) -> Array:
-        return np.where(self.df > 1.0, self.loc, np.nan)
+        return np.full_like(self.loc, np.inf) if self.log else np.where(self.df > 1.0, self.loc, np.nan)
 
     def variance(self) -> Array:
+        if self.log:
+            return np.full_like(self.loc, np.inf)
         return self.scale**2 * np.array([StudentNoise(df).variance for df in self.df.tolist()])
-
-
-@dataclass(frozen=True, slots=True)
-class LogStudentT(StudentT):
-    """Exponentials of Student's t, which have no moments."""
-
-    log: ClassVar[bool] = True
-
-    def mean(self) -> Array:
-        return np.full_like(self.loc, np.inf)
-
-    def variance(self) -> Array:
-        return np.full_like(self.loc, np.inf)
 
 
 def _truncated(a: Array, b: Array, half: Array) -> Array:
@@ -337,8 +327,8 @@ class Gaussian(MixtureFamily):
     def predictive(self, q: Array, units: MixtureUnits) -> ComponentDistribution:
         """Eq. 34."""
         mean, tau, a, b = q
-        kind, scale = LogStudentT if self.logarithm else StudentT, np.sqrt(b / a * (1.0 + 1.0 / tau))
-        return kind(units.shift + units.scale * mean, units.scale * scale, 2.0 * a)
+        scale = np.sqrt(b / a * (1.0 + 1.0 / tau))
+        return StudentT(units.shift + units.scale * mean, units.scale * scale, 2.0 * a, log=self.logarithm)
 
     def distribution(self, theta: Array, units: MixtureUnits) -> ComponentDistribution:
         kind = LogNormalComponents if self.logarithm else NormalComponents

@@ -11,7 +11,7 @@ import numpy as np
 
 from tobitgp.compiled import library
 from tobitgp.errors import SpecError
-from tobitgp.method_value import ComparedByValue
+from tobitgp.method_value import MethodValue
 from tobitgp.numerics.copies import made_anew
 from tobitgp.numerics.linear_algebra import inverse_factor, pivoted_cholesky, solve_upper, triangular_product
 from tobitgp.priors.kernels import Covariance
@@ -253,7 +253,7 @@ def all_inputs(X: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Inducing(ComparedByValue):
+class Inducing(MethodValue):
     """Inducing inputs of a process that are moved to where they tell most.
 
     They ascend a lower bound on the evidence together with the hyper-parameters, as those of Basson et al. [1]_ do;

@@ -22,7 +22,7 @@ from tobitgp.report.axes import (
     response_name,
     shorten_all,
 )
-from tobitgp.report.group_curves import Group, Seen, read_groups
+from tobitgp.report.group_curves import CurveGroup, Seen, read_groups
 from tobitgp.results.competing.competing_parts import SeenCauses
 from tobitgp.results.competing.first_times import FirstTimes
 from tobitgp.results.curves import rows_of as rows_at_times
@@ -119,7 +119,7 @@ def _draw_rows(panels: Any, results: Fit, df: Any, grid: Array, level: float | N
     return ""
 
 
-def _draw_groups(panels: Any, results: Fit, seen: SeenCauses, groups: list[Group], grid: Array) -> None:
+def _draw_groups(panels: Any, results: Fit, seen: SeenCauses, groups: list[CurveGroup], grid: Array) -> None:
     """Draw the average incidence in groups over Aalen and Johansen's estimates; one group for each cause in a panel."""
     start = max(0.0, float(seen.entry.min()))
     after = np.full(len(seen.kept), start) if start else None

@@ -39,7 +39,7 @@ _WIDTH = 0.5  # of what stands at one level
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class EffectFigure:
     """What is drawn."""
 
     results: Fit
@@ -131,7 +131,7 @@ def effects_of(results: Fit) -> list[str]:
 
 
 @closing_what_fails
-def plot_effect(effect: Effect, ax: Any = None) -> Any:
+def plot_effect(effect: EffectFigure, ax: Any = None) -> Any:
     """Draw a predicted number along a column, or at each level of one, over what is known of the rows."""
     for name in (effect.x, *([] if effect.by is None else [effect.by]), *effect.held):
         _check_column(effect, name)
@@ -161,7 +161,7 @@ def plot_effect(effect: Effect, ax: Any = None) -> Any:
     return ax
 
 
-def _check_column(effect: Effect, name: Any) -> None:
+def _check_column(effect: EffectFigure, name: Any) -> None:
     columns = list(map(str, effect.results.parts.covariates.columns))
     if name not in columns:
         listed = ", ".join(map(repr, columns)) or "none"
@@ -176,7 +176,7 @@ def _draw_levels(ax: Any, table: pd.DataFrame, colour: str, shift: float, label:
     ax.plot(at, table["estimate"].to_numpy(), "o", color=colour, markersize=7, label=label, zorder=5)
 
 
-def _draw_data(ax: Any, effect: Effect, levels: list[Any] | None) -> None:
+def _draw_data(ax: Any, effect: EffectFigure, levels: list[Any] | None) -> None:
     """What is known of the rows: their responses, or where a probability is drawn ticks at the column's values."""
     rows, values = effect.results.parts.rows.response, effect.results.parts.covariates[effect.x]
     if levels is None:
@@ -193,13 +193,13 @@ def _draw_data(ax: Any, effect: Effect, levels: list[Any] | None) -> None:
         ax.plot(ticks, np.full(len(ticks), 0.02 + 0.035 * k), "|", transform=ax.get_xaxis_transform(), **look)
 
 
-def _words(effect: Effect, name: str) -> str:
+def _words(effect: EffectFigure, name: str) -> str:
     """What the curve is."""
     word = {"latent": "estimate"}.get(effect.what, effect.what)
     return " ".join(filter(None, ["average" * effect.average, word, f"({name})" if name else ""]))
 
 
-def _finish(ax: Any, effect: Effect, *, outside: bool) -> None:
+def _finish(ax: Any, effect: EffectFigure, *, outside: bool) -> None:
     """Name axes and what is held where."""
     response, log_time = response_name(effect.results.model), getattr(effect.results.parts.family, "log_time", True)
     if effect.what in PROBABILITIES:

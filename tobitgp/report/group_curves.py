@@ -56,7 +56,7 @@ class Seen(NamedTuple):
         return Seen(*(values[rows] for values in self))
 
 
-class Group(NamedTuple):
+class CurveGroup(NamedTuple):
     """Rows that have a curve together."""
 
     name: str
@@ -71,10 +71,10 @@ class Steps(NamedTuple):
     band: tuple[Array, Array] | None
 
 
-def read_groups(seen: Seen, labels: pd.Series[Any] | None) -> list[Group]:
+def read_groups(seen: Seen, labels: pd.Series[Any] | None) -> list[CurveGroup]:
     """Groups by their labels, in the order of a categorical, else sorted; all rows together without."""
     if labels is None:
-        return [Group("all", np.ones(len(seen.lower), dtype=np.bool_))]
+        return [CurveGroup("all", np.ones(len(seen.lower), dtype=np.bool_))]
     name = str(labels.name)
     if labels.isna().any():
         missing = int(labels.isna().sum())
@@ -87,7 +87,7 @@ def read_groups(seen: Seen, labels: pd.Series[Any] | None) -> list[Group]:
             f"apart{remedy}."
         )
     return [
-        Group(f"{level:.10g}" if isinstance(level, float) else str(level), levels.codes == k)
+        CurveGroup(f"{level:.10g}" if isinstance(level, float) else str(level), levels.codes == k)
         for k, level in enumerate(levels.categories)
     ]
 
@@ -114,7 +114,7 @@ def count_at_risk(seen: Seen, times: Array) -> Array:
     return np.asarray((entered & (seen.lower >= times[:, None])) @ seen.weight)
 
 
-def log_rank(seen: Seen, groups: Sequence[Group]) -> tuple[float, int, float] | None:
+def log_rank(seen: Seen, groups: Sequence[CurveGroup]) -> tuple[float, int, float] | None:
     """Chi-squared, degrees of freedom and p of the log-rank test; None where rows are in intervals or entered late."""
     if len(groups) < 2 or not seen.right or seen.late:
         return None
@@ -133,7 +133,7 @@ def log_rank_words(found: tuple[float, int, float] | None) -> str:
     return f"log-rank chi2({df}) = {chi2:.4g}, " + (f"p = {p:.2g}" if p >= 1e-4 else "p < 0.0001")
 
 
-def summarise_groups(seen: Seen, groups: Sequence[Group]) -> pd.DataFrame:
+def summarise_groups(seen: Seen, groups: Sequence[CurveGroup]) -> pd.DataFrame:
     """Rows, events and median with its 95% limits of each group, limits where the band's ends fall to one half."""
     table = {}
     for group in groups:
@@ -151,13 +151,13 @@ def _first_at_half(times: Array, survival: Array) -> float:
     return float(times[below[0]]) if len(below) else float("inf")
 
 
-def groups_size(groups: Sequence[Group], *, at_risk: bool) -> tuple[float, float]:
+def groups_size(groups: Sequence[CurveGroup], *, at_risk: bool) -> tuple[float, float]:
     """Size of a figure, with space for a legend next to many curves and for numbers below."""
     return 6.4 + 1.6 * (len(groups) > FEW), 4.2 + 0.2 * (len(groups) + 1) * at_risk
 
 
 def draw_groups(
-    ax: Any, seen: Seen, groups: Sequence[Group], *, until: float, names: tuple[str, str], by: str, at_risk: bool
+    ax: Any, seen: Seen, groups: Sequence[CurveGroup], *, until: float, names: tuple[str, str], by: str, at_risk: bool
 ) -> Any:
     """Draw the steps of groups, of a few with their bands, and numbers at risk below the axis if asked for."""
     many, shown = len(groups) > FEW, shorten_all([group.name for group in groups])
@@ -179,7 +179,7 @@ def draw_groups(
     return finish(ax, *names, legend="outside" if many else "best", title=f"{by} (events/rows)".strip())
 
 
-def _write_at_risk(ax: Any, seen: Seen, groups: Sequence[Group]) -> None:
+def _write_at_risk(ax: Any, seen: Seen, groups: Sequence[CurveGroup]) -> None:
     """A line of numbers for each group below the axis, at its ticks."""
     from matplotlib.ticker import MaxNLocator
 

@@ -117,7 +117,7 @@ class Averages:
         """The same of the first setting less the second, or over it, (m,) each."""
         raise NotImplementedError
 
-    def drawn(self, draws: int, rng: np.random.Generator) -> Drawn:
+    def drawn(self, draws: int, rng: np.random.Generator) -> DrawnAverages:
         """Draws of the same."""
         raise NotImplementedError
 
@@ -143,11 +143,11 @@ class Estimated(Averages):
             se = np.sqrt(np.einsum("am,mab,bm->m", slopes, self.covariance, slopes))
             return _normal(a / b if ratio else a - b, se, level, "log" if ratio else "identity")
 
-    def drawn(self, draws: int, rng: np.random.Generator) -> Drawn:
+    def drawn(self, draws: int, rng: np.random.Generator) -> DrawnAverages:
         """See `Averages`; settings by themselves, normal on the scale of the link."""
         se, link = self.statistics(None)["se"], self.sought.link
         moves = (se / _stretch(self.estimate, link))[..., None] * rng.standard_normal((*se.shape, draws))
-        return Drawn(UNLINK[link](_LINKS[link](self.estimate)[..., None] + moves))
+        return DrawnAverages(UNLINK[link](_LINKS[link](self.estimate)[..., None] + moves))
 
     def beside(self, other: Estimated) -> Estimated:
         """One setting of each of two independent fits."""
@@ -157,7 +157,7 @@ class Estimated(Averages):
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn(Averages):
+class DrawnAverages(Averages):
     """Draws from the posterior."""
 
     values: Array  # (A, m, S)
@@ -177,7 +177,7 @@ class Drawn(Averages):
         out = {name: np.exp(values) for name, values in log.items()}
         return out | {"se": log["se"] * out["estimate"]}
 
-    def drawn(self, draws: int, rng: np.random.Generator) -> Drawn:
+    def drawn(self, draws: int, rng: np.random.Generator) -> DrawnAverages:
         """See `Averages`."""
         return self
 
@@ -186,7 +186,7 @@ def beside(first: Averages, second: Averages, draws: int, rng: np.random.Generat
     """One setting of each of two independent fits."""
     if isinstance(first, Estimated) and isinstance(second, Estimated):
         return first.beside(second)
-    return Drawn(np.concatenate([each.drawn(draws, rng).values for each in (first, second)]))
+    return DrawnAverages(np.concatenate([each.drawn(draws, rng).values for each in (first, second)]))
 
 
 def _of_draws(values: Array, level: float | None) -> dict[str, Array]:

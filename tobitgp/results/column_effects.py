@@ -21,7 +21,7 @@ from tobitgp.engines import single_blas_thread
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.results.counterfactuals import changes, changing, column_levels, rows_at
 from tobitgp.results.curves import warn_of_tail
-from tobitgp.results.effect_questions import Asked, read_asked
+from tobitgp.results.effect_questions import EffectRequest, read_asked
 from tobitgp.results.fit import Fit
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.predict import check_alpha
@@ -183,7 +183,7 @@ def marginal_effects(
     return pd.DataFrame(columns, index=pd.MultiIndex.from_tuples(labels, names=["variable", "contrast"]))
 
 
-def _numbers(parts: Any, asked: Asked, names: list[str]) -> list[str]:
+def _numbers(parts: Any, asked: EffectRequest, names: list[str]) -> list[str]:
     """Those columns that can change by a share of their value, with a warning of factors, which cannot."""
     factors = [name for name in names if column_levels(parts, name) is not None]
     if factors:

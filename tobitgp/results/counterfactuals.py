@@ -43,7 +43,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class ChangedRows:
     """Rows at which effects are formed: covariates, weights that add up to one, limits and windows."""
 
     frame: pd.DataFrame
@@ -52,7 +52,7 @@ class Rows:
     response: CensoredResponse | None = None  # where it is needed
 
 
-def rows_at(parts: Source, at: Any, *, need_limits: bool, need_response: bool = False) -> Rows:
+def rows_at(parts: Source, at: Any, *, need_limits: bool, need_response: bool = False) -> ChangedRows:
     """Rows that ``at`` names."""
     names = list(parts.facts.columns)
     if not names and parts.state.input_names:
@@ -80,7 +80,7 @@ def rows_at(parts: Source, at: Any, *, need_limits: bool, need_response: bool = 
         raise SpecError(f"at={at!r}: 'overall', 'mean', of a regression 'design', or a DataFrame of rows is needed.")
     if need_response and response is None:
         raise SpecError(f"what='conditional' is given what was seen of rows, and at={at!r} names none.")
-    return Rows(frame, weight / weight.sum(), limits() if need_limits else no_limits(len(frame)), response)
+    return ChangedRows(frame, weight / weight.sum(), limits() if need_limits else no_limits(len(frame)), response)
 
 
 def column_levels(parts: Source, name: str) -> list[Any] | None:

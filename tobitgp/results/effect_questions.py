@@ -13,7 +13,7 @@ from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import QUESTIONS, Question
 from tobitgp.posterior.seen import imputed_mean, log_evidence
 from tobitgp.results.averages import AT_TIMES
-from tobitgp.results.counterfactuals import SLOPE, Rows
+from tobitgp.results.counterfactuals import SLOPE, ChangedRows
 from tobitgp.results.predict import check_what, read_questions, whats
 from tobitgp.results.rows import Limits
 from tobitgp.typing import Array
@@ -33,7 +33,7 @@ class Effect(NamedTuple):
     lost: float = 0.0  # of the variance's form in what is not identified
 
 
-class Asked(NamedTuple):
+class EffectRequest(NamedTuple):
     """A number of the distribution of the response in rows that are still to be given."""
 
     what: str
@@ -70,7 +70,7 @@ class Asked(NamedTuple):
         """Of a contrast in a table."""
         return f"{self.method[:2]}/{self.method[2:]}" if contrast == SLOPE else contrast
 
-    def question(self, positive: bool, rows: Rows) -> Question:
+    def question(self, positive: bool, rows: ChangedRows) -> Question:
         """Of rows."""
         n = len(rows.limits.lower)
         at = np.full(n, self.value)
@@ -146,7 +146,7 @@ def by_point(nodes: Nodes, values: Array, J: int) -> Array:
     return np.asarray((weight * values.reshape(*weight.shape[:2], -1)).sum(axis=1) / weight.sum(axis=1))
 
 
-def read_asked(positive: bool, what: Any, method: Any, q: Any, below: Any, above: Any, times: Any) -> Asked:
+def read_asked(positive: bool, what: Any, method: Any, q: Any, below: Any, above: Any, times: Any) -> EffectRequest:
     """What is asked for, checked."""
     if method not in METHODS:
         raise SpecError(f"method={method!r} is not supported; choose one of {', '.join(map(repr, METHODS))}.")
@@ -156,11 +156,11 @@ def read_asked(positive: bool, what: Any, method: Any, q: Any, below: Any, above
         if not isinstance(times, (int, float, np.number)) or not 0.0 < times < np.inf:
             raise SpecError(f"what={what!r} needs times=, one positive time.")
         read_questions(what, q, below, above)
-        return Asked(what, method, float(times), what == "survival")
+        return EffectRequest(what, method, float(times), what == "survival")
     if times is not None:
         raise SpecError(f"times= goes with what={', '.join(map(repr, AT_TIMES))} of positive times, not {what!r}.")
     asks, listed = read_questions(what, q, below, above)
     if listed:
         raise SpecError("Marginal effects are on one number: give q=, below= or above= one number.")
     value = float(next(iter(asks))) if what in ("quantile", "prob") else np.nan
-    return Asked(what, method, value, above is not None)
+    return EffectRequest(what, method, value, above is not None)

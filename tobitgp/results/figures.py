@@ -150,7 +150,7 @@ def plot_effect(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('age', 'P(time > t)')
     """
-    from tobitgp.report.effect import Effect, plot_effect
+    from tobitgp.report.effect import EffectFigure, plot_effect
 
     if results.parts.covariates is None:
         raise SpecError(f"{NO_ROWS}, so there is nothing to draw; use predict() with new data.")
@@ -172,7 +172,7 @@ def plot_effect(
     if average and q is not None:
         raise SpecError("q= goes with what='quantile' without average=.")
     level = check_level(interval)
-    return plot_effect(Effect(results, x, what, asked, by, dict(at or {}), average, level), ax)
+    return plot_effect(EffectFigure(results, x, what, asked, by, dict(at or {}), average, level), ax)
 
 
 def plot_forest(
@@ -288,3 +288,101 @@ def plot_evidence(results: Fit, ax: Any = None) -> Any:
 
     draw: Any = plot_evidence if results.parts.spec.mixture is None else plot_mixture_evidence
     return draw(results, ax)
+
+
+def plot_history(results: Fit, ax: Any = None) -> Any:
+    """The path of the bound, or of the log likelihood by maximum likelihood, as in ``fit_history``.
+
+    By ``method="svbcm"`` the path along the stochastic steps, and a line at the end of the passes.
+
+    Parameters
+    ----------
+    ax : matplotlib axes, optional
+        To draw on; new ones without.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    SpecError
+        If ``ax`` is no matplotlib axes.
+
+    References
+    ----------
+    Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD,
+    figure 5.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> data = tg.datasets.simulate_kohjima("gmm")
+    >>> res = tg.fit("y ~ mixture(2) | censor(lower, upper)", data, method=tg.SVBCM(n_steps=200))
+    >>> ax = res.plot_history()
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('stochastic step', 'ELBO')
+    """
+    from tobitgp.report.mixture_summary import plot_mixture_history
+
+    return plot_mixture_history(results, ax)
+
+
+def plot_components(results: Fit, ax: Any = None) -> Any:
+    """The mixture and its components over the data.
+
+    Parameters
+    ----------
+    ax : matplotlib axes, optional
+        To draw on; new ones without.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    SpecError
+        If ``ax`` is no matplotlib axes, or the fit holds no training rows.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+    >>> ax = res.plot_components()
+    >>> len(ax.get_legend_handles_labels()[1])
+    5
+    """
+    from tobitgp.report import mixture_summary
+
+    return mixture_summary.plot_components(results, results._training_ends(), results._parts.rows.response, ax)
+
+
+def plot_quantile_residuals(results: Fit, ax: Any = None) -> Any:
+    """Quantile residuals against normal quantiles, with a 95% envelope.
+
+    Parameters
+    ----------
+    ax : matplotlib axes, optional
+        To draw on; new ones without.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    SpecError
+        If ``ax`` is no matplotlib axes, or the fit holds no training rows.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+    >>> ax = res.plot_residuals()
+    >>> ax.get_xlabel()
+    'normal quantile'
+    """
+    from tobitgp.report.mixture_summary import plot_scores
+
+    return plot_scores(results, ax)

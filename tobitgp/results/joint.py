@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,9 +11,6 @@ import pandas as pd
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array
-
-if TYPE_CHECKING:
-    pass
 
 DRAWN = ("uncensored", "latent", "observed", "conditional")
 
@@ -33,6 +30,9 @@ class Posterior(NamedTuple):
     covariance: pd.DataFrame
 
 
+Within = tuple[Array, Array] | None  # ends (n,) of what values are inside
+
+
 class JointPosterior:
     """What a fit knows of f in n rows together, in the user's units: the log scale for log-time families."""
 
@@ -49,8 +49,8 @@ class JointPosterior:
         *,
         noise: bool,
         rng: np.random.Generator,
-        known: tuple[Array, Array] | None = None,
-        window: tuple[Array, Array] | None = None,
+        known: Within = None,
+        window: Within = None,
     ) -> Array:
         """Draws (n, draws) of f, or of the response, where it is ``known`` to lie, or inside a window, if given."""
         raise NotImplementedError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -16,9 +16,6 @@ from tobitgp.numerics.bordered import Covariance, dense, of_sums, variances
 from tobitgp.numerics.normal_functions import normal_quantile, total_sd
 from tobitgp.regression.maximum import hide, known
 from tobitgp.typing import Array, BoolArray
-
-if TYPE_CHECKING:
-    pass
 
 CovKind = Literal["linear_response", "vb"]
 _MOST_SKEW = 1.0  # beyond it the expansion of a quantile turns back within three standard deviations

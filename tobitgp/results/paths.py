@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy.typing as npt
 import pandas as pd
@@ -15,9 +15,6 @@ from tobitgp.regression.start_stop_likelihood import Histories
 from tobitgp.results.hazards.cells import SAME_TIME, AtRisk, check_subjects
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array, BoolArray, Frame
-
-if TYPE_CHECKING:
-    pass
 
 PARTS = "The rows of this fit are parts of the time of subjects, not rows to average over: give df=, a row for each."
 _LATE = "an accelerated time needs the covariates from time 0 on; family='ph' takes late entry and gaps"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -18,9 +18,6 @@ from tobitgp.posterior import questions
 from tobitgp.posterior.questions import QUESTIONS, Question
 from tobitgp.results.rows import Asked, Labelled
 from tobitgp.typing import Array
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)

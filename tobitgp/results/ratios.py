@@ -28,14 +28,14 @@ class Compared(NamedTuple):
     contrasts: Contrasts
 
 
-class Kind(NamedTuple):
+class RatioKind(NamedTuple):
     """What is the same at all times: its column in tables, and the sign of a difference of f in its logarithm."""
 
     name: str
     sign: float
 
 
-def family_ratio(parts: Any) -> Kind:
+def family_ratio(parts: Any) -> RatioKind:
     """The ratio that a shift of log time changes by the same factor at all times."""
     if parts.spec.mixture is not None:
         raise SpecError("A mixture has no columns whose hazard ratios could be formed.")
@@ -50,7 +50,7 @@ def family_ratio(parts: Any) -> Kind:
             "Here sigma differs from row to row, so that hazards cross and no ratio is the same at all times: "
             "predict_hazard(...) at two rows gives both hazards over time."
         )
-    return Kind(HAZARD, -1.0) if noise.exponential_hazard else Kind(ODDS, 1.0)
+    return RatioKind(HAZARD, -1.0) if noise.exponential_hazard else RatioKind(ODDS, 1.0)
 
 
 def scaled(differences: Linear, factor: Array) -> Linear:

@@ -1,13 +1,30 @@
-"""The questions that every fit answers."""
+"""Results of a fit of any kind: what it states of itself, and the questions that it answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.arrays import CensoredResponse
 from tobitgp.diagnostics import calibration_figures, validation
 from tobitgp.diagnostics import check as checks
+from tobitgp.diagnostics.elpd import Elpd
+from tobitgp.diagnostics.k_hat import KHat
+from tobitgp.diagnostics.residual_tests import Finding, RawTest
+from tobitgp.diagnostics.training_draws import Draws
+from tobitgp.distributions.event_times import Joined
+from tobitgp.distributions.response import RowDistributions
+from tobitgp.errors import SpecError
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.method_value import call_text
+from tobitgp.numerics.sampling import Rng
+from tobitgp.posterior.estimates import Estimates
+from tobitgp.posterior.nodes import Nodes
+from tobitgp.posterior.questions import Question
 from tobitgp.results import (
     anova,
     conformal,
@@ -26,13 +43,494 @@ from tobitgp.results import (
     written_curves,
 )
 from tobitgp.results.anova import term_tests
-from tobitgp.results.fit import Fit
+from tobitgp.results.averages import Averages, Population, Sought
+from tobitgp.results.comparable import Subject, subject_of
+from tobitgp.results.counterfactuals import Change, ChangedRows
+from tobitgp.results.effect_questions import Effect, EffectRequest
+from tobitgp.results.joint import DRAWN, JointPosterior
+from tobitgp.results.parameter_estimates import CovKind, Linear
+from tobitgp.results.paths import Paths
+from tobitgp.results.predict import whats
 from tobitgp.results.process.term_tests import TermTest
-from tobitgp.results.views import COUNTS
+from tobitgp.results.ratios import Contrasts, RatioKind, family_ratio
+from tobitgp.results.residuals import Tails
+from tobitgp.results.rows import Asked, Scored, Scores, ask, no_limits, read_scored
+from tobitgp.results.survival import TimeRows, Times
+from tobitgp.results.terms import Term
+from tobitgp.results.views import COUNTS, ModelData, ModelView, plain_text
+from tobitgp.results.why_not import missing_attribute, unavailable
+from tobitgp.results.words import Words
+from tobitgp.typing import Array, Frame
 
 
-class Results(Fit):
-    """A fit of any kind, and the questions that it answers, which are functions of the fit."""
+class Results:
+    """A fit of any kind. Each kind states what it was made of and found; questions are functions of the fit."""
+
+    _parts: Any
+    _together: Any = None  # the fit of all responses, where this is one of several
+    _causes: tuple[Any, ...] = ()  # of events, where there are several
+    _of_cause = False  # whether events of other causes are censoring
+    _shows_ratios = False  # whether plot_forest() draws ratios unless it is asked for coefficients
+    _from_zero = True  # whether a path of covariates has to begin at time 0
+    _averages_warn = False  # whether averages say themselves that they rest on times that nobody was followed to
+    _no_mean = ""  # why times have no mean, where they have none
+
+    _knows_null = False  # whether summaries show `llnull`, which takes another fit where it is not known
+    _figure = "plot"  # the figure that shows the fit
+    _never = False  # whether some rows never have the event by the model, so that draws may be infinite
+
+    @property
+    def _defective(self) -> bool:
+        """Whether some never have the event, of which the fit itself says that times are infinite."""
+        return False
+
+    # -- what each kind says of itself --------------------------------------------------------------------------------
+
+    def _ask(self, new: Frame | None, exclude: Any = (), instead: str = "") -> Asked:
+        """Rows of new or of the training data that can be used."""
+        return ask(self._parts, new, exclude, instead=instead)
+
+    def _number_of(self, cause: Any) -> int:
+        """Place of a cause among those of the fit."""
+        raise SpecError(f"cause={cause!r}: this fit has one kind of event. Leave cause= out.")
+
+    def _read_scored(self, df: Frame, needed_by: str) -> Scored:
+        """New rows of which something is known, and what that is."""
+        return read_scored(self._parts, df, needed_by)
+
+    def _using(self, column: str) -> Any:
+        """Parts of which a column of the data is an input."""
+        return self._parts
+
+    @property
+    def _specifications(self) -> list[ModelSpec]:
+        """What was understood of the formulas."""
+        return [self._parts.spec]
+
+    @property
+    def _subjects(self) -> Mapping[Any, Subject]:
+        """What this is a model of; of several causes by cause."""
+        return {None: subject_of(self)}
+
+    @property
+    def _of_subjects(self) -> bool:
+        """Whether training rows are parts of the time of subjects."""
+        return bool(getattr(self._parts, "of_subjects", False))
+
+    def _ratio_kind(self) -> RatioKind:
+        """The ratio of hazards or odds that is the same at all times."""
+        return family_ratio(self._parts)
+
+    def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
+        """Joint tests of terms."""
+        return term_tests(self)
+
+    def _process_test(self, term: Term) -> TermTest | None:
+        """Joint test of a process, of fits that have any."""
+        return None
+
+    def _averages(self, population: Population, sought: Sought) -> Averages:
+        """Averages over rows under settings of their columns."""
+        raise unavailable(self, "An average over rows", "standardise")
+
+    def _effect(self, change: Change, rows: ChangedRows, asked: EffectRequest, *, averaged: bool) -> Effect:
+        """Effect of a change of a column, of the mean row where it is ``averaged``."""
+        raise unavailable(self, "marginal_effects()", "marginal_effects")
+
+    def _differences(self, contrasts: Contrasts) -> Linear:
+        """Differences of f in pairs of rows."""
+        raise unavailable(self, "A difference of predictors between rows", "plot_forest")
+
+    def _log_ratios(self, contrasts: Contrasts, sign: float) -> Linear:
+        """Logarithms of ratios of hazards or odds in pairs of rows."""
+        raise unavailable(self, "A ratio of hazards or odds", "hazard_ratios")
+
+    @property
+    def _columns(self) -> Sequence[str]:
+        """Names of linear coefficients."""
+        return tuple(self._parts.state.linear.columns)
+
+    @property
+    def _names(self) -> list[str]:
+        """Names of all parameters."""
+        return list(self._parts.names)
+
+    def __repr__(self) -> str:
+        counts = self._parts.facts.counts
+        censored = ", ".join(f"{counts[k]} {k}-censored" for k in COUNTS[1:4] if counts[k]) or "none censored"
+        return (
+            f"{type(self).__name__}: {self._written}\n"
+            f"  {self._family_in_words}, method {self.method}: "
+            f"{counts['exact']} rows exact, {censored}, {counts['dropped']} dropped\n"
+            f"  {self._criterion_in_words}, {'converged' if self.converged else 'NOT converged'}"
+        )
+
+    @property
+    def _written(self) -> str:
+        """What was written, in a line."""
+        return str(self._parts.spec.written)
+
+    @property
+    def _column_texts(self) -> tuple[str, ...]:
+        """What mentions the columns that new data need."""
+        weight = getattr(self._parts.state, "var_weight", None)
+        return (self._written, *(weight[:1] if weight else ()))
+
+    @property
+    def _criterion_in_words(self) -> str:
+        name, value = self._criterion()
+        return f"{name.lower()} {value}"
+
+    @property
+    def _family_in_words(self) -> str:
+        return str(self._parts.family.name)
+
+    def _method_with(self, **settings: Any) -> str:
+        """How the user writes the method of the fit, or one that forms a posterior, with settings changed."""
+        return f"method=tg.{call_text('EP', settings)}"
+
+    @property
+    def _fell_back(self) -> bool:
+        """Whether another method had to take over."""
+        return False
+
+    def _log_noise(self, asked: Asked) -> tuple[Array, Array]:
+        """Mean and standard deviation of log sigma in rows, (n,) each."""
+        raise unavailable(self, "what='sigma'", "sigma")
+
+    _whats_of = ""  # what a message on ``what=`` says of the kind of fit
+
+    @property
+    def _whats(self) -> tuple[str, ...]:
+        """What is predicted, the default first."""
+        return whats()
+
+    @property
+    def _own_questions(self) -> Mapping[str, Callable[[], Question]]:
+        """Questions that no other kind of fit has."""
+        return {}
+
+    def _answer(
+        self, asked: Asked, questions: Sequence[Question], level: float | None, *, se: bool
+    ) -> list[dict[str, Array]]:
+        """Statistics of questions, (n,) each."""
+        posterior = self._posterior(asked, bands=se or level is not None)
+        return [posterior.statistics(question, level, se=se) for question in questions]
+
+    def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
+        """Responses where they were seen, imputed where they were censored."""
+        raise unavailable(self, "what='conditional'", "conditional")
+
+    def _terms(self, asked: Asked) -> Mapping[str, Nodes | Estimates]:
+        """What is known of every term of the location in rows."""
+        raise unavailable(self, "what='terms'", "terms")
+
+    @property
+    def _drawn(self) -> tuple[str, ...]:
+        """What ``sample`` draws."""
+        return DRAWN
+
+    def _refuse_dependent(self, question: str) -> None:
+        """Refuse what takes rows as independent where they are not."""
+
+    @property
+    def _joint(self) -> JointPosterior:
+        """What is known of rows together."""
+        raise unavailable(self, "The joint distribution of rows", "posterior")
+
+    def _drawn_times(
+        self, asked: Asked, times: Times, draws: int, last: float, rng: np.random.Generator
+    ) -> RowDistributions:
+        """Draws (n, draws) of the distributions of the times of rows, up to a last time that is asked about."""
+        parts = self._joint.distributions(asked, draws, max(draws * len(times.which), 1), rng)
+        return Joined(tuple(parts), rng.permutation(draws))
+
+    def _moved_times(self, asked: Asked, step: float) -> RowDistributions | None:
+        """Distributions (n, 2 k) at estimates moved up and down along a root of their covariance; None without one."""
+        return None
+
+    def _k_hat(self, draws: int, rng: Rng) -> KHat:
+        raise unavailable(self, "k_hat()", "k_hat")
+
+    def _predicted_below(self, df: Frame, rows: Scored, y: Array) -> Array:
+        """Predicted probability of a lower response than y in new rows, (m,) each."""
+        out, inside = np.where(np.isposinf(y), 1.0, 0.0), np.isfinite(y)
+        n = int(inside.sum())
+        beyond = CensoredResponse(y[inside], np.full(n, np.inf), *no_limits(n), np.ones(n))
+        out[inside] = -np.expm1(self._likelihoods(Scored(rows.asked.among(inside), beyond)))
+        return out
+
+    def _tails(self, asked: Asked) -> Tails:
+        """Training rows as residuals judge them."""
+        return Tails.of(self._posterior(asked, bands=False).new, self._parts.rows.response)
+
+    @property
+    def _residuals(self) -> Mapping[str, Callable[[Asked], Array]]:
+        """Residuals beside those that every kind has."""
+        return {"deviance": lambda asked: self._tails(asked).deviance()}
+
+    def _time_rows(self, df: Frame | None, exclude: Any, *, bands: bool) -> TimeRows:
+        """Rows of a question about times; ``bands`` if it needs errors."""
+        asked = ask(self._parts, df, exclude)
+        return TimeRows(asked.index, asked.usable, Times.of(self._posterior(asked, bands=bands)))
+
+    def _distributions(self, new: Frame | None, exclude: Any) -> RowDistributions:
+        """Distributions of a new response in the rows that can be used."""
+        return self._time_rows(new, exclude, bands=False).times.as_known
+
+    def _along(self, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
+        """A curve over time of each subject, (m, T), along rows whose covariates change."""
+        raise SpecError("id= goes with regressions of log time by maximum likelihood, and with family='ph'.")
+
+    _location_words = ""  # what `_location` is called in figures, where it is not the estimate of f
+
+    def _expected(self) -> Array:
+        """The same, (n,), of each row by the others where that is known."""
+        return self._location()
+
+    def _times_left_out(self) -> Times:
+        """Of the training rows, without what a row says itself where that matters."""
+        return self._time_rows(None, (), bands=False).times
+
+    def _scores(self, df: Frame, scoring_method: str) -> Scores:
+        """What new rows score."""
+        rows = self._read_scored(df, "score()")
+        values = self._likelihoods(rows) if scoring_method == "log_likelihood" else self._order(rows.asked)
+        seen = rows.response
+        return Scores(rows.asked.usable, seen.lower, seen.upper, seen.entry, values)
+
+    def _order(self, asked: Asked) -> Array:
+        """Numbers (n,) by which rows are expected to live longer."""
+        return Times.of(self._posterior(asked, bands=False)).order()
+
+    def _training_ends(self) -> tuple[Array, Array, Array]:
+        """What is known of the training rows, and their weights."""
+        response = self._parts.rows.response
+        return response.lower, response.upper, response.weight
+
+    @cached_property
+    def _elpds(self) -> dict[str, Elpd]:
+        """Leave-one-out and WAIC that comparisons asked for already."""
+        return {}
+
+    @property
+    def parts(self) -> Any:
+        """Specification, training data and estimates, as the subpackages pass them to each other."""
+        return self._parts
+
+    # -- parameters ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _has_ratios(self) -> bool:
+        """Whether exponentials of linear coefficients are reported."""
+        return False
+
+    _kind: str  # one of `why_not.KINDS`
+
+    if TYPE_CHECKING:  # what each kind states, and what only some kinds have
+
+        def _criterion(self) -> tuple[str, str]:
+            """What the fit is compared by, and its value in words."""
+
+        @property
+        def method(self) -> str:
+            """Name of the method that fitted."""
+
+        @property
+        def evidence_kind(self) -> str:
+            """What the fit is compared by."""
+
+        @property
+        def converged(self) -> bool:
+            """Whether a maximum was found."""
+
+        @property
+        def df_model(self) -> float:
+            """Number of parameters."""
+
+        @property
+        def llf(self) -> float:
+            """Maximised log likelihood."""
+
+        def _posterior(self, asked: Asked, *, bands: bool) -> Nodes | Estimates:
+            """What is known of the distribution of the response in rows; ``bands`` if errors will be asked for."""
+
+        def _draws(self, draws: int, rng: Rng, question: str) -> Draws:
+            """Draws from the posterior, or from the normal distribution of the estimates."""
+
+        def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
+            """Diagnostics of this kind of fit; tests share one level with those of the residuals."""
+
+        def _likelihoods(self, rows: Scored) -> Array:
+            """Log likelihoods (m,) of new rows."""
+
+        def _without_rows(self) -> Any:
+            """The fit without its training rows, as workers are sent it."""
+
+        @property
+        def _linear(self) -> Linear:
+            """Linear coefficients."""
+
+        @property
+        def _rest(self) -> Any:
+            """Parameters other than linear coefficients, on the scale on which they are reported."""
+
+        def _words(self, alpha: float, kind: CovKind | None = None) -> Words:
+            """What a summary says."""
+
+        @property
+        def log_evidence(self) -> float:
+            """Log evidence."""
+
+        @property
+        def log_evidence_integrated(self) -> float:
+            """Log evidence, integrated."""
+
+        @property
+        def elbo(self) -> float:
+            """Evidence lower bound."""
+
+        @property
+        def llnull(self) -> float:
+            """Log likelihood of the null model."""
+
+        @property
+        def fit_history(self) -> pd.DataFrame:
+            """Stages of the search."""
+
+        @property
+        def _search(self) -> pd.DataFrame: ...
+
+        @property
+        def cells(self) -> Results:
+            """Fit of the parts of rows."""
+
+        def __getitem__(self, name: Any) -> Any: ...
+
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say why this kind of fit has not what others have."""
+            return missing_attribute(self, name)
+
+    def _estimates(self, kind: CovKind | None) -> tuple[Linear, Any]:
+        """Linear coefficients and the rest, with the covariance that ``kind`` names."""
+        if kind is not None:
+            raise SpecError(f"kind={kind!r} chooses among the covariances of a mixture; this fit has one.")
+        return self._linear, self._rest
+
+    def _profile(self, name: str, alpha: float) -> tuple[float, float]:
+        """Interval of a parameter by the profile likelihood."""
+        raise SpecError(
+            f"method='profile' is for fits by maximum likelihood, as RegressionResults; this fit, "
+            f"{type(self).__name__}, has method='wald'."
+        )
+
+    def _testable(self, kind: CovKind | None) -> tuple[Linear, Sequence[str]]:
+        """Parameters that hypotheses are about, and their names."""
+        return self._estimates(kind)[0], self._columns
+
+    def _series(self, linear: Array, rest: Array) -> pd.Series[float]:
+        return pd.Series(np.concatenate([linear, rest]), index=self._names)
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """Linear coefficients, then hyper-parameters or parameters of the noise, by name; in the user's units."""
+        return self._series(self._linear.coefficients(), self._rest.value)
+
+    @property
+    def bse(self) -> pd.Series[float]:
+        """Standard errors by parameter, 0 where fixed; under a prior posterior standard deviations.
+
+        In the user's units: roots of the diagonal of ``cov_params()``, by (REG8), (PRE2), (HYP2) or (LR2) of the theory
+        pages.
+        """
+        return self._series(self._linear.errors(), self._rest.errors())
+
+    @property
+    def tvalues(self) -> pd.Series[float]:
+        """Coefficients over their standard errors, by parameter; NaN for fixed ones, hyper-parameters, sigma and df.
+
+        Pure numbers: the signed root of (REG10) of the theory pages for a coefficient at a time.
+        """
+        return self._series(self._linear.z_values(), self._rest.z_values())
+
+    @property
+    def pvalues(self) -> pd.Series[float]:
+        """Two-sided tail probabilities; of a posterior twice the probability of a coefficient's less likely sign.
+
+        A Series by parameter; NaN for fixed coefficients, and for hyper-parameters, sigma and df, of which zero is no
+        value to test. Of a regression the tail of (REG10) of the theory pages, of a posterior that of the mixture of
+        (PRE3).
+        """
+        return self._series(self._linear.p_values(), self._rest.p_values())
+
+    # -- the rows and the formula --------------------------------------------------------------------------------------
+
+    @property
+    def nobs(self) -> float:
+        """Number of observations: frequency weights of the rows used, summed."""
+        return self._parts.facts.nobs
+
+    @property
+    def formula(self) -> str:
+        """The formula as written."""
+        return self._parts.spec.formula
+
+    @property
+    def counts(self) -> pd.Series[int]:
+        """How many rows are ``exact``, ``left``, ``right`` and ``interval`` censored, and ``dropped``, by name."""
+        return pd.Series([self._parts.facts.counts[name] for name in COUNTS], index=list(COUNTS))
+
+    @property
+    def model(self) -> ModelView:
+        """Formula, specification and names of columns and parameters."""
+        spec, columns = self._parts.spec, list(self._parts.state.linear.columns)
+        data = ModelData(self._names, self._parts.covariates)
+        return ModelView(spec.formula, spec, plain_text(spec.response.label), columns, data)
+
+    @property
+    def df_resid(self) -> float:
+        """Residual degrees of freedom: ``nobs`` less the number of estimated parameters, of a process ``df_model``.
+
+        Of accelerated failure times with ``id=`` subjects count.
+        """
+        return self._n_units - self._n_free
+
+    @property
+    def _n_units(self) -> float:
+        """Number of what is independent of each other."""
+        return self.nobs
+
+    @property
+    def _n_free(self) -> float:
+        """Number of estimated parameters."""
+        return self.df_model
+
+    @property
+    def aic(self) -> float:
+        """``2 k - 2 llf`` on the scale of deviances, k the number of estimated parameters; NaN of a posterior.
+
+        References
+        ----------
+        Akaike (1974), A new look at the statistical model identification, *IEEE Transactions on Automatic Control* 19,
+        716-723.
+        """
+        return 2.0 * (self._n_free - self.llf)
+
+    @property
+    def bic(self) -> float:
+        """``k log n - 2 llf`` on the scale of deviances, k the number of estimated parameters; NaN of a posterior.
+
+        n is ``nobs``, of accelerated failure times with ``id=`` the number of subjects.
+
+        References
+        ----------
+        Schwarz (1978), Estimating the dimension of a model, *Annals of Statistics* 6, 461-464.
+        """
+        return self._n_free * float(np.log(self._n_units)) - 2.0 * self.llf
+
+    # -- questions ----------------------------------------------------------------------------------------------------
 
     predict = prediction.predict
     _predict = prediction.predict_table
@@ -91,9 +589,6 @@ class Results(Fit):
     __maketables_vcov_info__ = property(output.error_type)
     __maketables_stat_labels__ = property(output.stat_labels)
     __maketables_default_stat_keys__ = property(output.default_stats)
-
-    def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
-        return term_tests(self)
 
     @property
     def default_model_infos(self) -> dict[str, Callable[[Any], str]]:

@@ -30,7 +30,7 @@ def row_notes(results: Fit, *, times: bool = False) -> Notes:
     return noted("rows", [*found, *(times_note(results) if times else ())])
 
 
-class Group(NamedTuple):
+class ParameterGroup(NamedTuple):
     """Parameters of one table by name, and those whose exponentials have a table of their own."""
 
     heading: str
@@ -44,7 +44,7 @@ def likelihood_words(
     alpha: float,
     title: str,
     facts: Rows,
-    groups: Sequence[Group],
+    groups: Sequence[ParameterGroup],
     notes: Notes,
     *,
     formulas: Mapping[str, str] | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,9 +21,6 @@ from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import CURVES, Question, observed, quantile, remaining
 from tobitgp.results.rows import Labelled
 from tobitgp.typing import Array, IntArray
-
-if TYPE_CHECKING:
-    pass
 
 STATISTICS = ("mean", "median", "lower", "upper")
 _CELLS, _BAND_CELLS = 3_000_000, 50_000  # numbers that a chunk holds at once; passed over many times, in a cache

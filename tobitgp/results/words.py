@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-
-if TYPE_CHECKING:
-    pass
 
 Rows = list[tuple[str, str]]  # label and value
 Subject = Literal["warning", "rows", "scale", "coefficients", "parameters", "errors", "predictions"]

@@ -24,8 +24,17 @@ from tobitgp.results.paths import read_subjects
 from tobitgp.results.prediction import predict as predict_rows
 from tobitgp.selection import held_out
 from tobitgp.selection.cause_measures import by_cause
-from tobitgp.selection.fold_scores import Fold, FoldScores, OrderedRows, join_predictions, pool
-from tobitgp.selection.folds import Parts, by_subject, own_column, read_folds
+from tobitgp.selection.folds import (
+    Fold,
+    FoldScores,
+    OrderedRows,
+    Parts,
+    by_subject,
+    join_predictions,
+    own_column,
+    pool,
+    read_folds,
+)
 from tobitgp.selection.held_out import HeldOut, Measure, read_measures
 from tobitgp.selection.specs import check_arguments, with_ends
 from tobitgp.typing import Array, Frame

@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from operator import attrgetter
 from types import FunctionType
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import pandas as pd
 
@@ -33,7 +33,7 @@ from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.structured import Field
 from tobitgp.kinds.boxcox import BoxCoxParts
 from tobitgp.kinds.cure import CureParts
-from tobitgp.kinds.distributional import CuredParts, DistributionalParts
+from tobitgp.kinds.distributional import DistributionalParts
 from tobitgp.kinds.mixture import MixtureParts, Tried
 from tobitgp.kinds.parametric import ParametricParts
 from tobitgp.kinds.power_process import PowerProcessParts
@@ -68,7 +68,6 @@ from tobitgp.priors.structure import Grouping, Inputs, StructuredTermAt
 from tobitgp.priors.vecchia import Vecchia
 from tobitgp.regression import Maximum
 from tobitgp.results.competing.competing_parts import CompetingParts
-from tobitgp.results.fit import Fit
 from tobitgp.results.hazards.cells import PH
 from tobitgp.results.hazards.hazard_parts import HazardParts
 from tobitgp.results.latent.latent_parts import LatentParts
@@ -176,7 +175,6 @@ PARTS: tuple[type, ...] = (
     BoxCoxParts,
     CompetingParts,
     CureParts,
-    CuredParts,
     DistributionalParts,
     HazardParts,
     LatentParts,
@@ -188,6 +186,13 @@ PARTS: tuple[type, ...] = (
     RegressionParts,
     StartStopParts,
 )
+
+
+@runtime_checkable
+class HoldsParts(Protocol):
+    """A fit among the parts of another."""
+
+    def _without_rows(self) -> Any: ...
 
 
 @cache
@@ -205,9 +210,12 @@ def fit_codec() -> Codec:
         "$slice": Hook(slice, lambda columns, _: (columns.start, columns.stop), _columns),
         "$interval": Hook(pd.Interval, lambda x, _: (x.left, x.right, x.closed), lambda x, _: pd.Interval(*x)),
         "$series": Hook(pd.Series, lambda x, _: (tuple(x.index), tuple(x.tolist())), _series),
-        "$results": Hook(Fit, lambda fit, _: fit.parts.without_rows(), lambda parts, around: around.results_of(parts)),
+        "$results": Hook(
+            HoldsParts, lambda fit, _: fit.parts.without_rows(), lambda parts, around: around.results_of(parts)
+        ),
     }
-    return Codec(CLASSES | {parts.__name__: parts for parts in PARTS}, hooks)
+    known = {parts.__name__: parts for parts in PARTS} | {"CuredParts": DistributionalParts}  # as they were called
+    return Codec(CLASSES | known, hooks)
 
 
 def _registry(tag: str, known: type | tuple[type, ...], rows: Mapping[str, Any]) -> Hook:

@@ -12,7 +12,7 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.method_value import ComparedByValue
+from tobitgp.method_value import MethodValue
 
 LINEAR, PROCESS, MIXTURE = "y ~ x | censor(lower)", "y ~ gp(x) | censor(lower)", "y ~ mixture(2)"
 TRIED = {"sigma": 0.3, "sd(gp(x))": 8.0, "lengthscale(gp(x))": 0.2}
@@ -65,9 +65,9 @@ def test_every_method_is_compared_by_value():
     def below(cls):
         return {sub for each in cls.__subclasses__() for sub in (each, *below(each))}
 
-    for cls in below(ComparedByValue):
-        assert cls.__eq__ is ComparedByValue.__eq__, cls
-        assert cls.__hash__ is ComparedByValue.__hash__, cls
+    for cls in below(MethodValue):
+        assert cls.__eq__ is MethodValue.__eq__, cls
+        assert cls.__hash__ is MethodValue.__hash__, cls
 
 
 @pytest.mark.parametrize("method", [tg.VI(inducing=4, hyper="maximize"), tg.Laplace(inducing=4, n_starts=1), tg.EP()])

@@ -17,8 +17,7 @@ from tobitgp.errors import ApproximationWarning, DataError, FormulaError, SpecEr
 from tobitgp.formula.competing_risks import read_causes
 from tobitgp.numerics.nonparametric import aalen_johansen
 from tobitgp.results.competing.competing_results import CompetingRisksResults
-from tobitgp.results.competing.first_times import DRAWS
-from tobitgp.results.competing.incidence import find_rule, integrate, make_rule
+from tobitgp.results.competing.first_times import DRAWS, find_rule, integrate, make_rule
 from tobitgp.results.rows import ask
 
 matplotlib.use("Agg")

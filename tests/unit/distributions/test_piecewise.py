@@ -7,8 +7,8 @@ import pytest
 from scipy.integrate import quad
 
 from tobitgp.distributions.averaged import Averaged
-from tobitgp.distributions.level_nodes import summed_over_rows
 from tobitgp.distributions.piecewise import Piecewise
+from tobitgp.results.hazards.cell_times import summed_over_rows
 
 CUTS, GROUP = np.array([0.0, 0.5, 1.2, 3.0]), np.array([0, 1, 1, 0, 0, 1, 0])
 ROWS_AND_DRAWS = ((0, 0), (1, 3), (6, 4))

@@ -7,10 +7,8 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 from tobitgp.latent.collapsed_bound import ResponseEnds, ResponseScales, posterior_weights
-from tobitgp.latent.latent_posterior import exact_posterior, expected_terms
-from tobitgp.latent.latent_rows import LatentProcesses
+from tobitgp.latent.latent_rows import LatentProcesses, exact_posterior, expected_terms, many_maxima
 from tobitgp.latent.psi_statistics import InducingInputs, NormalInputs, PsiStatistics
-from tobitgp.numerics.many_maxima import many_maxima
 
 SCALES = ResponseScales(np.array([0.2, -0.1]), np.array([0.9, 1.1]), np.array([0.4, 0.3]))
 

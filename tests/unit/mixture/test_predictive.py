@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from support.mixtures import NAMES
 
 from tobitgp.errors import SpecError
-from tobitgp.mixture.gaussian import LogNormalComponents, LogStudentT, NormalComponents, StudentT
+from tobitgp.mixture.gaussian import LogNormalComponents, NormalComponents, StudentT
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.mixture.rates import GammaPoisson, PoissonDistribution
 from tobitgp.mixture.weibull import Burr, WeibullDistribution
@@ -16,7 +16,7 @@ from tobitgp.numerics import log_probabilities
 TWO = np.ones(2)
 DISTRIBUTIONS = {
     "student": StudentT(np.array([-3.0, 2.0]), np.array([1.0, 0.4]), np.array([3.0, 40.0])),
-    "log student": LogStudentT(np.array([-1.0, 2.0]), np.array([1.0, 0.4]), np.array([6.0, 40.0])),
+    "log student": StudentT(np.array([-1.0, 2.0]), np.array([1.0, 0.4]), np.array([6.0, 40.0]), log=True),
     "normal": NormalComponents(np.array([-3.0, 2.0]), np.array([1.0, 0.4])),
     "log normal": LogNormalComponents(np.array([-1.0, 2.0]), np.array([1.0, 0.4])),
     "lomax": Burr(np.array([3.0, 0.5]), TWO, np.array([4.0, 8.0])),
@@ -141,7 +141,7 @@ def test_names_cover_the_families():
 
 
 def test_quantiles_that_overflow_are_infinite():
-    p = Predictive(np.ones(1), LogStudentT(np.zeros(1), np.full(1, 3.0), np.full(1, 0.5)))
+    p = Predictive(np.ones(1), StudentT(np.zeros(1), np.full(1, 3.0), np.full(1, 0.5), log=True))
     assert p.ppf(1.0 - 1e-12) == np.inf
     wide = np.full(1, 60.0)
     for distribution in (

@@ -4,21 +4,14 @@ import numpy as np
 import pytest
 import scipy.stats as st
 from scipy.integrate import quad
+from support.mixtures import RAYLEIGH
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
 from tobitgp.mixture import MIXTURE_FAMILIES, SVBCM, fit_mixture
 from tobitgp.mixture.mixture_rows import MixtureRows
-from tobitgp.mixture.sampled_statistics import sampled_terms
+from tobitgp.mixture.stochastic_steps import sampled_terms
 
-RAYLEIGH = tg.ExponentialFamily(
-    "rayleigh",
-    statistic=lambda y: y**2,
-    log_partition=lambda eta: -np.log(-2.0 * eta),
-    natural=[(-np.inf, 0.0)],
-    log_base=np.log,
-    support=(0.0, np.inf),
-)
 ON_UNIT = tg.ExponentialFamily(  # beta(a, 1)
     "power",
     statistic=np.log,

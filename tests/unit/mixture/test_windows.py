@@ -10,7 +10,7 @@ from scipy.special import expit, gammaln, logsumexp
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError
 from tobitgp.mixture import EMCM, SVBCM, VBCM, Dirichlet, DirichletProcess, fit_mixture, linear_response
-from tobitgp.mixture.row_bounds import bound_of_rows
+from tobitgp.results.mixture.bound_tables import bound_of_rows
 
 # Distributions of parameters on an unbounded scale, and those of the truth.
 FAMILIES = {

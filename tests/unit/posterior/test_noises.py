@@ -20,8 +20,7 @@ from tobitgp.posterior.seen import (
     imputed_mean,
     log_evidence,
 )
-from tobitgp.results.process.process_residuals import log_probability, pearson
-from tobitgp.results.residuals import Tails
+from tobitgp.results.residuals import Tails, log_probability, pearson
 
 pytestmark = pytest.mark.diagonal
 

@@ -7,8 +7,7 @@ from tobitgp.data.arrays import CensoredResponse
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.posterior.nodes import Nodes
-from tobitgp.results.process.process_residuals import pearson
-from tobitgp.results.residuals import Tails
+from tobitgp.results.residuals import Tails, pearson
 
 pytestmark = pytest.mark.diagonal
 

@@ -9,8 +9,7 @@ from support.posteriors import nodes
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.results.process.process_residuals import log_probability
-from tobitgp.results.residuals import Tails
+from tobitgp.results.residuals import Tails, log_probability
 
 
 def test_quantile_residuals_are_scores_of_the_predictive(averaged, mixed):

@@ -12,6 +12,9 @@ from support.stored import LINEAR, again, assert_same, quiet_fit
 import tobitgp as tg
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods import FAMILIES
+from tobitgp.storage.classes import fit_codec
+from tobitgp.storage.codec import Surroundings
+from tobitgp.storage.loading import results_of
 
 TABLES = ("params", "bse", "tvalues", "pvalues", "counts")
 NUMBERS = ("nobs", "df_model", "df_resid", "llf", "llnull", "aic", "bic", "prsquared")
@@ -178,3 +181,17 @@ def test_new_rows_in_a_dict(stored_regression, rich, tmp_path):
     loaded = again(stored_regression[0], tmp_path)
     new = {name: rich[name].tolist() for name in ("z", "g", "t", "k")}
     pd.testing.assert_series_equal(loaded.predict(new), stored_regression[0].predict(new), check_exact=True)
+
+
+def test_a_cure_model_is_read_by_the_class_name_of_earlier_files():
+    data = tg.datasets.simulate_cure(n=200, rng=1)
+    res = tg.fit("Surv(time, event) ~ treated", data, family=tg.PH("weibull"), cure="~ treated")
+    arrays = []
+    document = fit_codec().encode(res.parts.without_rows(), arrays, Surroundings())
+    assert document["$class"] == "DistributionalParts"
+    found = results_of(fit_codec().decode(document | {"$class": "CuredParts"}, arrays, set(), Surroundings()))
+    assert type(found) is type(res) is tg.CureResults
+    new = {"treated": [0, 1]}
+    pd.testing.assert_series_equal(found.predict_cured(new), res.predict_cured(new))
+    survival = [each.predict_survival_function(new, [1.0], uncured=True) for each in (found, res)]
+    pd.testing.assert_frame_equal(*survival)

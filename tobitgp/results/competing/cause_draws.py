@@ -16,10 +16,9 @@ from tobitgp.distributions.event_times import First
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.numerics.roots import where_it_ends
-from tobitgp.results.averages import Averages, Drawn, Estimated, Population, Sought
+from tobitgp.results.averages import Averages, DrawnAverages, Estimated, Population, Sought
 from tobitgp.results.competing.competing_parts import CompetingParts
-from tobitgp.results.competing.first_times import FirstTimes
-from tobitgp.results.competing.incidence import Rule, integrate
+from tobitgp.results.competing.first_times import FirstTimes, Rule, integrate
 from tobitgp.results.survival import left_area
 from tobitgp.typing import Array, BoolArray
 
@@ -125,7 +124,7 @@ def cause_averages(results: Any, population: Population, sought: Sought) -> Aver
     with single_blas_thread(), np.errstate(all="ignore"):
         values = None if moved else np.concatenate(list(_drawn(results, population, times, rule, last, under)), axis=2)
         if values is not None and not results._estimated:
-            return Drawn(values)
+            return DrawnAverages(values)
         share = population.weight / population.weight.sum()
         if sought.what == MEDIAN:
             estimate = _median_at_estimates(times, population, share, start)

@@ -197,7 +197,7 @@ class CompetingRisksResults(Results):
     log_evidence_integrated = sums(GPResults, "log_evidence_integrated")
     elbo = sums(GPResults, "elbo")
     prsquared = LikelihoodResults.prsquared
-    method = words(Results, "method")
+    method = words(GPResults, "method")
     evidence_kind = words(GPResults, "evidence_kind")
     cov_type = words(LikelihoodResults, "cov_type", "posterior sd")
     fit_history = tables(LikelihoodResults, "fit_history", "stage")

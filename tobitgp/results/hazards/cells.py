@@ -15,7 +15,7 @@ from tobitgp.data.arrays import CensoredResponse
 from tobitgp.distributions.piecewise import band_of
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.hazard_formula import BAND, EVENT, EXPOSURE, TIME, WEIGHT
-from tobitgp.method_value import ComparedByValue
+from tobitgp.method_value import MethodValue
 from tobitgp.priors.kernels import KERNELS
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -29,7 +29,7 @@ BANDS = {"gp": 40, "piecewise": 10}
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class PH(ComparedByValue):
+class PH(MethodValue):
     """Proportional hazards, given as ``family=tg.PH(baseline="piecewise")``; ``family="ph"`` is that of the defaults.
 
     Parameters

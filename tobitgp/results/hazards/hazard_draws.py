@@ -15,12 +15,12 @@ from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.numerics.roots import where_it_ends
 from tobitgp.numerics.sampling import open_uniform
-from tobitgp.results.averages import Averages, Drawn, Estimated, Population, Sought
+from tobitgp.results.averages import Averages, DrawnAverages, Estimated, Population, Sought
 from tobitgp.results.hazards.cell_times import FURTHEST
 from tobitgp.results.hazards.cells import AtRisk
 from tobitgp.results.hazards.hazard_parts import HazardParts, drawn_hazards, extended
 from tobitgp.results.hazards.log_hazards import drawn_locations, moments_of_rows
-from tobitgp.results.joint import JointPosterior
+from tobitgp.results.joint import JointPosterior, Within
 from tobitgp.results.likelihood.likelihood_draws import draw_changes
 from tobitgp.results.process.process_draws import JointProcess
 from tobitgp.results.rows import Asked
@@ -93,8 +93,8 @@ class JointHazards(JointPosterior):
         *,
         noise: bool,
         rng: np.random.Generator,
-        known: tuple[Array, Array] | None = None,
-        window: tuple[Array, Array] | None = None,
+        known: Within = None,
+        window: Within = None,
     ) -> Array:
         """See `JointPosterior`."""
         if not noise:
@@ -158,7 +158,7 @@ def hazard_averages(parts: HazardParts, population: Population, sought: Sought, 
             made.append(under(share / share.sum(axis=0), share.shape[1], seed + part.start))
     drawn = np.concatenate(made, axis=2)
     if not parts.estimated:
-        return Drawn(drawn)
+        return DrawnAverages(drawn)
     estimate = under((population.weight / population.weight.sum())[:, None], 0, 0)[..., 0]
     away = drawn - drawn.mean(axis=2, keepdims=True)
     return Estimated(sought, estimate, np.einsum("ams,bms->mab", away, away) / drawn.shape[2])

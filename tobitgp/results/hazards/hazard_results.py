@@ -23,7 +23,7 @@ from tobitgp.posterior.questions import Question
 from tobitgp.results import column_effects, figures, joint_draws, standardise
 from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Averages, Population, Sought
-from tobitgp.results.counterfactuals import Change, Rows
+from tobitgp.results.counterfactuals import Change, ChangedRows
 from tobitgp.results.hazards import hazard_questions, piecewise_likelihood
 from tobitgp.results.hazards.cell_times import HazardTimes
 from tobitgp.results.hazards.cells import at_risk, exposures
@@ -41,7 +41,7 @@ from tobitgp.results.paths import Paths
 from tobitgp.results.priors import prior_table
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.process.term_tests import TermTest
-from tobitgp.results.ratios import Kind
+from tobitgp.results.ratios import RatioKind
 from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
@@ -247,7 +247,7 @@ class HazardResults(Results):
     def _terms(self, asked: Asked) -> dict[str, Nodes | Estimates]:
         return terms_of_rows(self._parts, asked)
 
-    def _effect(self, change: Change, rows: Rows, asked: Any, *, averaged: bool) -> Any:
+    def _effect(self, change: Change, rows: ChangedRows, asked: Any, *, averaged: bool) -> Any:
         return effect_on_rows(self._parts, change, rows, asked)
 
     def _k_hat(self, draws: int, rng: Rng) -> KHat:
@@ -332,8 +332,8 @@ class HazardResults(Results):
         rows = self.cells._forest(self._parts.own_terms if terms is None else terms, alpha, ratios=True)
         return rows if ratios else [row._replace(**{k: np.log(getattr(row, k)) for k in _ENDS}) for row in rows]
 
-    def _ratio_kind(self) -> Kind:
-        return Kind(HAZARD, -1.0)
+    def _ratio_kind(self) -> RatioKind:
+        return RatioKind(HAZARD, -1.0)
 
     def _ratio_tables(self, alpha: float) -> list[pd.DataFrame]:
         return [self.hazard_ratios(alpha)]
@@ -353,8 +353,8 @@ class HazardResults(Results):
     def _refuse_dependent(self, question: str) -> None:
         piecewise_likelihood.cells_at_maximum(self._parts, question)
 
-    def _refits(self, statistic: Any) -> piecewise_likelihood.Drawn:
-        return piecewise_likelihood.Drawn(self, statistic)
+    def _refits(self, statistic: Any) -> piecewise_likelihood.CellRefit:
+        return piecewise_likelihood.CellRefit(self, statistic)
 
     def _units(self) -> IntArray | None:
         return None

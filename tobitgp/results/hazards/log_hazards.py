@@ -17,9 +17,8 @@ from tobitgp.kinds.process_nodes import nodes_of, term_nodes
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.results.averages import AT_TIMES
-from tobitgp.results.counterfactuals import Change, Rows
-from tobitgp.results.effect_questions import Asked as Effects
-from tobitgp.results.effect_questions import Effect
+from tobitgp.results.counterfactuals import Change, ChangedRows
+from tobitgp.results.effect_questions import Effect, EffectRequest
 from tobitgp.results.hazards.cell_times import HazardTimes
 from tobitgp.results.hazards.cells import cell_frame
 from tobitgp.results.hazards.hazard_parts import HazardParts, locations_of
@@ -83,7 +82,7 @@ def drawn_locations(parts: HazardParts, asked: Asked, draws: int, seed: int) -> 
     return -locations_of(parts.cells, without_time(parts, asked.frame, asked.excluded), draws, seed)
 
 
-def effect_on_rows(parts: HazardParts, change: Change, rows: Rows, asked: Effects) -> Effect:
+def effect_on_rows(parts: HazardParts, change: Change, rows: ChangedRows, asked: EffectRequest) -> Effect:
     """Effect of a column on the log hazard, or by draws on a number of the distribution of times."""
     check_what(asked.what, _EFFECTS, " by marginal effects of proportional hazards")
     if asked.what == "latent":
@@ -116,7 +115,7 @@ def effect_on_rows(parts: HazardParts, change: Change, rows: Rows, asked: Effect
         return Effect(np.array([value]), np.array([np.var(drawn)]), np.array([np.nan]), np.ones(1))
 
 
-def _on_log_hazard(parts: HazardParts, change: Change, rows: Rows, asked: Effects) -> Effect:
+def _on_log_hazard(parts: HazardParts, change: Change, rows: ChangedRows, asked: EffectRequest) -> Effect:
     """By the cells at both values, in the other order: their location is minus the log hazard."""
     if change.variable in parts.written.changing:
         raise SpecError(

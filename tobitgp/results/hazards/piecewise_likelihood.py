@@ -103,7 +103,7 @@ def scores_of_rows(parts: HazardParts) -> Array:
     return out
 
 
-class Drawn(resampling.Refit):
+class CellRefit(resampling.Refit):
     """Fits to the cells of rows that were drawn again."""
 
     def again(self, weight: Array) -> tuple[Any, BoolArray] | None:
@@ -272,7 +272,7 @@ def bootstrap(
         raise SpecError(
             "bootstrap() draws subjects, whose rows follow each other: give groups=, the subject of each row."
         )
-    return resampling.resampled(Drawn(results, statistic), n, groups, rng)
+    return resampling.resampled(CellRefit(results, statistic), n, groups, rng)
 
 
 def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:

@@ -77,9 +77,7 @@ def along_hazards(parts: HazardParts, of: str, paths: Paths, level: float | None
     )
 
 
-def along_rows(
-    of_rows: OfRows, of: str, paths: Paths, level: float | None, *, estimated: bool, draws: int = DRAWS
-) -> dict[str, Array]:
+def along_rows(of_rows: OfRows, of: str, paths: Paths, level: float | None, *, estimated: bool) -> dict[str, Array]:
     """One of ``CURVES`` of each subject, (m, T), by the distributions of some rows."""
 
     def subjects(some: IntArray, draws: bool) -> AlongRows:
@@ -90,7 +88,7 @@ def along_rows(
         return Averaged(subjects(some, False), np.ones(1))
 
     every = np.arange(len(paths.histories.last))
-    known = Sampled(lambda some: subjects(some, True), np.full(draws, 1.0 / draws), every, best if estimated else None)
+    known = Sampled(lambda some: subjects(some, True), np.full(DRAWS, 1.0 / DRAWS), every, best if estimated else None)
     return Times(known, every).curve(of, paths.times, None, level)
 
 

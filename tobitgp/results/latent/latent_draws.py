@@ -14,7 +14,7 @@ from tobitgp.latent.collapsed_bound import ResponseEnds
 from tobitgp.numerics.sampling import Rng, generator, open_uniform
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.seen import LeftOutRows, normal_draws
-from tobitgp.results.joint import JointPosterior
+from tobitgp.results.joint import JointPosterior, Within
 from tobitgp.results.latent.coordinates import CoordinateDesign
 from tobitgp.results.latent.latent_parts import LatentParts, LatentResponse
 from tobitgp.results.rows import Asked
@@ -60,8 +60,8 @@ class JointResponse(JointPosterior):
         *,
         noise: bool,
         rng: np.random.Generator,
-        known: tuple[Array, Array] | None = None,
-        window: tuple[Array, Array] | None = None,
+        known: Within = None,
+        window: Within = None,
     ) -> Array:
         """Draws (n, draws) of the response, with noise or without, or where it is known to lie."""
         design, sigma = _design(asked), self.parts.sigma

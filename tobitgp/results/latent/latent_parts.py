@@ -22,28 +22,13 @@ from tobitgp.latent.collapsed_bound import ResponseEnds
 from tobitgp.latent.latent_rows import LatentProcesses
 from tobitgp.likelihoods import Family, resolve_family
 from tobitgp.results.latent.coordinates import CoordinateState, RowCoordinates
+from tobitgp.results.multivariate.multivariate_parts import ResponseRows, ResponsesTogether, SeveralSpec, spec_fields
 from tobitgp.results.multivariate.response_view import Learned, count_kinds
-from tobitgp.results.multivariate.responses_together import ResponseRows, ResponsesTogether, SeveralSpec, spec_fields
 from tobitgp.results.multivariate.stacked_rows import SeenResponse
 from tobitgp.results.views import Source
 from tobitgp.typing import Array
 
 PARAMETERS = ("Intercept", "sd", "sigma")  # of each response
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LatentSpec(SeveralSpec):
-    """A formula of responses over latent coordinates."""
-
-    over: LatentFormula
-
-    @classmethod
-    def of(cls, over: LatentFormula, each: tuple[ModelSpec, ...]) -> LatentSpec:
-        """The formula, and that of each response by itself."""
-        return cls(**spec_fields(over.wide, each) | {"formula": over.formula}, over=over)
-
-    def __str__(self) -> str:
-        return str(self.over)
 
 
 @dataclass(frozen=True)
@@ -114,9 +99,9 @@ class LatentParts(ResponsesTogether):
         return self.over.wide
 
     @property
-    def spec(self) -> LatentSpec:  # type: ignore[override]
+    def spec(self) -> SeveralSpec:  # type: ignore[override]
         """The formula, and that of each response."""
-        return LatentSpec.of(self.over, tuple(one.spec for one in self.responses))
+        return latent_spec(self.over, tuple(one.spec for one in self.responses))
 
     @property
     def family(self) -> Family:
@@ -188,6 +173,11 @@ class LatentParts(ResponsesTogether):
     def without_rows(self) -> LatentParts:
         """Parts that answer the same about new rows."""
         return replace(self, read=None)
+
+
+def latent_spec(over: LatentFormula, each: tuple[ModelSpec, ...]) -> SeveralSpec:
+    """The formula over latent coordinates, and that of each response by itself."""
+    return SeveralSpec(**spec_fields(over.wide, each) | {"formula": over.formula}, over=over)
 
 
 def gaussian() -> Family:

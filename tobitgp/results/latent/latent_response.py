@@ -16,13 +16,12 @@ from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.seen import LeftOutRows, conditional_mean, conditional_statistics
 from tobitgp.results import figures, joint_draws
 from tobitgp.results.joint import JointPosterior
+from tobitgp.results.latent import without_errors
 from tobitgp.results.latent.coordinates import CoordinateDesign
 from tobitgp.results.latent.latent_draws import JointResponse, LatentDraws, response_nodes, seen_by_the_others
 from tobitgp.results.latent.latent_parts import LatentResponse
-from tobitgp.results.latent.without_errors import WithoutErrors
 from tobitgp.results.multivariate.value_draws import elpd_of_response
-from tobitgp.results.process.process_residuals import pearson
-from tobitgp.results.residuals import Tails
+from tobitgp.results.residuals import Tails, pearson
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
 from tobitgp.results.survival import Times
@@ -31,7 +30,7 @@ from tobitgp.results.words import Words
 from tobitgp.typing import Array, Frame
 
 
-class LatentResponseResults(WithoutErrors, Results):
+class LatentResponseResults(Results):
     """One response over latent coordinates, ``res["y1"]``.
 
     Coordinates of a row follow from all of its responses. Residuals and scores judge a value by the other responses of
@@ -54,7 +53,6 @@ class LatentResponseResults(WithoutErrors, Results):
     def __repr__(self) -> str:
         return f"{self._together.responses[self._response]} of {self._together!r}"
 
-    @property
     def _values(self) -> Array:
         own: Array = self._together.parts.parameters
         return own[self._response : 3 * len(self._together.responses) : len(self._together.responses)]
@@ -63,6 +61,17 @@ class LatentResponseResults(WithoutErrors, Results):
         raise unavailable(self, "summary() of a single response", "summary")
 
     # -- as all responses together ------------------------------------------------------------------------------------
+
+    params = without_errors.params
+    hyperparameters = without_errors.hyperparameters
+    summary_frame = without_errors.summary_frame
+    df_model = without_errors.df_model
+    llf = without_errors.llf
+    bse, tvalues, pvalues = (without_errors.undefined(name) for name in ("bse", "tvalues", "pvalues"))
+    conf_int, cov_params = (without_errors.undefined(name) for name in ("conf_int", "cov_params"))
+    t_test, wald_test, anova = (without_errors.undefined(name) for name in ("t_test", "wald_test", "anova"))
+    _testable = without_errors.testable
+    _columns = ()
 
     @property
     def method(self) -> str:
@@ -114,7 +123,7 @@ class LatentResponseResults(WithoutErrors, Results):
         return np.full(n, np.log(self._parts.sigma)), np.zeros(n)
 
     def _terms(self, asked: Asked) -> dict[str, Nodes]:
-        nodes, level = self._posterior(asked, bands=True), self._values[0]
+        nodes, level = self._posterior(asked, bands=True), self._values()[0]
         one = np.ones_like(nodes.mean)
         process = f"gp(latent({self._together.parts.dimensions}))"
         return {

@@ -11,17 +11,16 @@ import pandas as pd
 from tobitgp.diagnostics.residual_tests import Finding, RawTest, plain
 from tobitgp.diagnostics.training_draws import Draws
 from tobitgp.numerics.sampling import Rng
-from tobitgp.results.latent import latent_questions
+from tobitgp.results.latent import latent_questions, without_errors
 from tobitgp.results.latent.latent_draws import LatentDraws
 from tobitgp.results.latent.latent_parts import LatentParts
 from tobitgp.results.latent.latent_response import LatentResponseResults
-from tobitgp.results.latent.without_errors import WithoutErrors
 from tobitgp.results.multivariate.together_results import TogetherResults
 from tobitgp.results.words import Words
 from tobitgp.typing import Array
 
 
-class LatentResults(WithoutErrors, TogetherResults):
+class LatentResults(TogetherResults):
     """Fit of several responses over latent coordinates, by :func:`tobitgp.fit` of ``mvbind(y1, y2) ~ gp(latent(2))``.
 
     A Bayesian Gaussian-process latent variable model [1]_ with parabolas below the likelihoods of censored values [2]_.
@@ -75,16 +74,27 @@ class LatentResults(WithoutErrors, TogetherResults):
         """What mentions the columns that new data need."""
         return (self.formula,)
 
-    @property
-    def _values(self) -> Array:
-        return self._parts.parameters
-
     def _words(self, alpha: float, kind: Any = None) -> Words:
-        from tobitgp.report.latent_report import latent_words
+        from tobitgp.report.several_summary import latent_words
 
         return latent_words(self)
 
     # -- the fit ------------------------------------------------------------------------------------------------------
+
+    params = without_errors.params
+    hyperparameters = without_errors.hyperparameters
+    summary_frame = without_errors.summary_frame
+    df_model = without_errors.df_model
+    llf = without_errors.llf
+    bse, tvalues, pvalues = (without_errors.undefined(name) for name in ("bse", "tvalues", "pvalues"))
+    conf_int, cov_params = (without_errors.undefined(name) for name in ("conf_int", "cov_params"))
+    t_test, wald_test, anova = (without_errors.undefined(name) for name in ("t_test", "wald_test", "anova"))
+
+    def _values(self) -> Array:
+        return self._parts.parameters
+
+    _testable = without_errors.testable
+    _columns = ()
 
     @property
     def converged(self) -> bool:
@@ -203,7 +213,7 @@ class LatentResults(WithoutErrors, TogetherResults):
         >>> res = tg.fit("mvbind(y1, y2, y3, y4, y5) ~ gp(latent(2)) | censor(y1=limit1, y2=limit2)", data)
         >>> ax = res.plot_latent()
         """
-        from tobitgp.report.latent_report import draw_latent
+        from tobitgp.report.several_summary import draw_latent
 
         return draw_latent(self, dimensions, by, ax)
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from tobitgp.data.absorbed import as_dense, centred
 from tobitgp.errors import SpecError
-from tobitgp.kinds.likelihood import SHAPE_STEP
-from tobitgp.kinds.regression import RegressionParts
+from tobitgp.kinds.likelihood import SHAPE_STEP, LikelihoodParts
 from tobitgp.numerics.bordered import dense
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import CURVES
@@ -45,7 +44,7 @@ class Accelerated:
         return False
 
 
-def along_regression(parts: RegressionParts, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
+def along_regression(parts: LikelihoodParts, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
     """One of ``CURVES`` of each subject, (m, T)."""
     if not parts.family.log_time or parts.state.scale is not None or paths.asked.design.spread is not None:
         raise SpecError(
@@ -76,7 +75,7 @@ def along_regression(parts: RegressionParts, of: str, paths: Paths, level: float
 
 
 def _estimates(
-    parts: RegressionParts, location: Array, log_rate: Array, columns: tuple[Array, Array], *, bands: bool
+    parts: LikelihoodParts, location: Array, log_rate: Array, columns: tuple[Array, Array], *, bands: bool
 ) -> Estimates:
     """Locations and log rates (q,), of columns (q, p), beside sigma and, where it is estimated, the shape."""
     p, one, tau = len(parts.columns), np.ones((len(location), 1)), float(parts.maximum.gamma[0])

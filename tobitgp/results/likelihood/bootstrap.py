@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,9 +20,6 @@ from tobitgp.numerics.sampling import generator
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray, IntArray
-
-if TYPE_CHECKING:
-    pass
 
 METHODS = ("percentile", "basic", "bca")
 _DEPENDENT = 1e-10

@@ -18,9 +18,16 @@ from tobitgp.posterior.questions import Question
 from tobitgp.results import figures
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.parameter_estimates import Transformed
-from tobitgp.results.ratios import Kind
+from tobitgp.results.ratios import RatioKind
 from tobitgp.results.rows import Asked, ask
-from tobitgp.results.summary_notes import Group, likelihood_words, model_title, power_notes, row_notes, scale_formula
+from tobitgp.results.summary_notes import (
+    ParameterGroup,
+    likelihood_words,
+    model_title,
+    power_notes,
+    row_notes,
+    scale_formula,
+)
 from tobitgp.results.words import Words
 from tobitgp.typing import Array
 
@@ -158,7 +165,7 @@ class BoxCoxResults(LikelihoodResults):
         posterior = self._posterior(asked, bands=se or level is not None)
         return [statistics_from_zero(posterior, question, level, se=se) for question in questions]
 
-    def _ratio_kind(self) -> Kind:
+    def _ratio_kind(self) -> RatioKind:
         raise SpecError(NO_RATIO)
 
     @property
@@ -174,7 +181,7 @@ class BoxCoxResults(LikelihoodResults):
             alpha,
             model_title(self, positive=True),
             [("Family:", "boxcox")],
-            [Group("coef", self._names[:p]), Group("value", self._names[p:])],
+            [ParameterGroup("coef", self._names[:p]), ParameterGroup("value", self._names[p:])],
             [*row_notes(self), *power_notes(self, [self.power])],
             formulas=scale_formula(self),
             errors="from the observed information, the power's uncertainty in all of them",

@@ -12,7 +12,7 @@ import pandas as pd
 from tobitgp.data.frames import reads_frames
 from tobitgp.errors import SpecError
 from tobitgp.kinds.cure import ENDS, CureParts, being_cured
-from tobitgp.kinds.distributional import CuredParts
+from tobitgp.kinds.distributional import DistributionalParts
 from tobitgp.kinds.likelihood import estimates_of_rows
 from tobitgp.numerics.bordered import dense
 from tobitgp.posterior.estimates import Estimates
@@ -22,9 +22,9 @@ from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.likelihood import cure_questions
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.parameter_estimates import Linear
-from tobitgp.results.ratios import Kind
+from tobitgp.results.ratios import RatioKind
 from tobitgp.results.rows import Asked
-from tobitgp.results.summary_notes import Group, likelihood_words, model_title, row_notes
+from tobitgp.results.summary_notes import ParameterGroup, likelihood_words, model_title, row_notes
 from tobitgp.results.words import SummaryTable, Words, noted
 from tobitgp.typing import Frame
 
@@ -45,6 +45,8 @@ class CureResults(LikelihoodResults):
     ----------
     parts : CureParts
         Specification, rows and maximum.
+    uncured : bool
+        Whether answers are about the times of those who are not cured.
 
     References
     ----------
@@ -66,9 +68,17 @@ class CureResults(LikelihoodResults):
     """
 
     _kind = "cure"
-    _parts: CureParts | CuredParts
+    _parts: CureParts | DistributionalParts
     _never = True
     _no_mean = "where some are cured the mean time is infinite"
+
+    def __init__(self, parts: CureParts | DistributionalParts, *, uncured: bool = False):
+        self._parts = parts
+        self._of_uncured = uncured  # whether questions are about those who are not cured
+
+    def _posterior(self, asked: Asked, *, bands: bool) -> Estimates:
+        at = self._parts.uncured_at if self._of_uncured else None
+        return estimates_of_rows(self._parts, asked.design, bands=bands, at=at)
 
     def _testable(self, kind: Any) -> tuple[Linear, Sequence[str]]:
         self._estimates(kind)
@@ -87,7 +97,7 @@ class CureResults(LikelihoodResults):
         found.insert(0, "stage", [f"start {i + 1}" for i in range(len(found))])
         return found
 
-    def _ratio_kind(self) -> Kind:
+    def _ratio_kind(self) -> RatioKind:
         raise SpecError(
             "Where some are cured no hazard ratio is the same at all times: predict_hazard(...) at two rows gives both "
             "hazards over time."
@@ -143,7 +153,7 @@ class CureResults(LikelihoodResults):
         """
         options: dict[str, Any] = {"conditional_after": conditional_after, "interval": interval}
         options |= {"exclude": exclude, "id": id}
-        results = _Uncured(self._parts) if uncured else self
+        results = CureResults(self._parts, uncured=True) if uncured else self
         return curves.predict_survival_function(results, df, times, **options)
 
     # -- what questions need ------------------------------------------------------------------------------------------
@@ -178,9 +188,11 @@ class CureResults(LikelihoodResults):
             model_title(self, positive=True, added="with a cured fraction"),
             [("Family:", self._parts.family_words)],
             [
-                Group("coef", names[:p], "exp(coef)", names[:p]),
-                Group("logit(cured)", names[p : p + q], "odds ratio", [n for n in names[p : p + q] if n != INTERCEPT]),
-                Group("value", names[p + q :]),
+                ParameterGroup("coef", names[:p], "exp(coef)", names[:p]),
+                ParameterGroup(
+                    "logit(cured)", names[p : p + q], "odds ratio", [n for n in names[p : p + q] if n != INTERCEPT]
+                ),
+                ParameterGroup("value", names[p + q :]),
             ],
             [
                 *row_notes(self),
@@ -197,10 +209,3 @@ class CureResults(LikelihoodResults):
     plot = figures.plot
     _figure = "plot_survival"
     plot_forest = figures.plot_forest
-
-
-class _Uncured(CureResults):
-    """The same fit, asked about those who are not cured."""
-
-    def _posterior(self, asked: Asked, *, bands: bool) -> Estimates:
-        return estimates_of_rows(self._parts, asked.design, bands=bands, at=self._parts.uncured_at)

@@ -13,8 +13,8 @@ from tobitgp.numerics.bordered import dense
 from tobitgp.results import figures
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.parameter_estimates import Linear
-from tobitgp.results.ratios import Kind
-from tobitgp.results.summary_notes import Group, likelihood_words, model_title, row_notes
+from tobitgp.results.ratios import RatioKind
+from tobitgp.results.summary_notes import ParameterGroup, likelihood_words, model_title, row_notes
 from tobitgp.results.words import Words, noted
 
 
@@ -64,7 +64,7 @@ class DistributionalResults(LikelihoodResults):
         theta = maximum.parameters[None, at]
         return Linear(np.ones(1), theta, [V], ~maximum.free[at], N), [names[i] for i in at]
 
-    def _ratio_kind(self) -> Kind:
+    def _ratio_kind(self) -> RatioKind:
         raise SpecError(
             "Where other parameters than the location differ between rows no ratio of hazards is the same at all "
             "times: predict_hazard(...) at two rows gives both hazards over time."
@@ -77,12 +77,12 @@ class DistributionalResults(LikelihoodResults):
     def _words(self, alpha: float, kind: Any = None) -> Words:
         names, p, parts = self._names, len(self._columns), self._parts
         ratios = names[:p] if self._has_ratios else ()
-        groups = [Group("coef", names[:p], "exp(coef)", ratios)]
+        groups = [ParameterGroup("coef", names[:p], "exp(coef)", ratios)]
         formulas = parts.state.formula_columns
         labels = {each.parameter: each.label for each in parts.spec.formulas}
-        groups += [Group(labels[name], list(columns)) for name, columns in formulas.items()]
+        groups += [ParameterGroup(labels[name], list(columns)) for name, columns in formulas.items()]
         rest = [name for name in names[p:] if not any(name in columns for columns in formulas.values())]
-        groups.append(Group("value", rest))
+        groups.append(ParameterGroup("value", rest))
         of_logs = [label for label in labels.values() if label.startswith("log(")]
         notes = [f"Coefficients of {each} are differences of logarithms." for each in of_logs]
         return likelihood_words(

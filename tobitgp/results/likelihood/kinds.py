@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tobitgp.kinds.boxcox import BoxCoxParts
 from tobitgp.kinds.cure import CureParts
-from tobitgp.kinds.distributional import CuredParts, DistributionalParts
+from tobitgp.kinds.distributional import DistributionalParts
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.kinds.parametric import ParametricParts
 from tobitgp.kinds.regression import RegressionParts
@@ -19,13 +20,17 @@ from tobitgp.results.likelihood.parametric_results import ParametricHazardResult
 from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.likelihood.start_stop_results import StartStopResults
 
-RESULTS: dict[type[LikelihoodParts], type[LikelihoodResults]] = {
+
+def _of_rows(parts: Any) -> LikelihoodResults:
+    return (CureResults if parts.cured else DistributionalResults)(parts)
+
+
+RESULTS: dict[type[LikelihoodParts], Callable[[Any], LikelihoodResults]] = {
     RegressionParts: RegressionResults,
     StartStopParts: StartStopResults,
     CureParts: CureResults,
     BoxCoxParts: BoxCoxResults,
-    DistributionalParts: DistributionalResults,
-    CuredParts: CureResults,
+    DistributionalParts: _of_rows,
     ParametricParts: ParametricHazardResults,
 }
 

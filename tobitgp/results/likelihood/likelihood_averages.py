@@ -16,8 +16,8 @@ from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.regression.maximum import hide
 from tobitgp.results.averages import Estimated, Population, Sought
-from tobitgp.results.counterfactuals import SLOPE, STEP, Change, Rows
-from tobitgp.results.effect_questions import Asked, Effect
+from tobitgp.results.counterfactuals import SLOPE, STEP, Change, ChangedRows
+from tobitgp.results.effect_questions import Effect, EffectRequest
 from tobitgp.typing import Array
 
 _FURTHEST = 1e6  # times the longest median, beyond which none is sought
@@ -122,7 +122,9 @@ class Side(NamedTuple):
         return Side(columns, tuple(at + step * (a - b) for at, a, b in zip(self.x, up.x, down.x, strict=True)))
 
 
-def likelihood_effect(parts: LikelihoodParts, change: Change, rows: Rows, asked: Asked, *, averaged: bool) -> Effect:
+def likelihood_effect(
+    parts: LikelihoodParts, change: Change, rows: ChangedRows, asked: EffectRequest, *, averaged: bool
+) -> Effect:
     """The effect of a change, and its derivatives in the estimates, at all rows or at their mean."""
     high, low = Side.of(parts, change.high), Side.of(parts, change.low)
     width, weight, x = change.width, rows.weight, change.multiplier(by_share=asked.by_share)

@@ -16,7 +16,7 @@ from tobitgp.kinds.likelihood import LikelihoodParts, drawn_rows, moved_rows
 from tobitgp.numerics.bordered import leading, of_sums
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.regression.maximum import hide
-from tobitgp.results.joint import JointPosterior
+from tobitgp.results.joint import JointPosterior, Within
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array
 
@@ -48,8 +48,8 @@ class JointEstimates(JointPosterior):
         *,
         noise: bool,
         rng: np.random.Generator,
-        known: tuple[Array, Array] | None = None,
-        window: tuple[Array, Array] | None = None,
+        known: Within = None,
+        window: Within = None,
     ) -> Array:
         """Draws (n, draws) of eta, or of the response: all parameters anew in each."""
         change = draw_changes(self.parts, draws, rng, question="sample()")[0]

@@ -33,12 +33,10 @@ from tobitgp.regression.deviance_residuals import PseudoR2, pseudo_r2
 from tobitgp.regression.maximum import known
 from tobitgp.results import column_effects, figures, hazard_ratios, joint_draws, standardise
 from tobitgp.results.averages import Estimated, Population, Sought
-from tobitgp.results.counterfactuals import Change, Rows
-from tobitgp.results.effect_questions import Asked as EffectOf
-from tobitgp.results.effect_questions import Effect
+from tobitgp.results.counterfactuals import Change, ChangedRows
+from tobitgp.results.effect_questions import Effect, EffectRequest
 from tobitgp.results.hypotheses import WaldResults, likelihood_ratio
 from tobitgp.results.likelihood import bootstrap, influence, profile_intervals
-from tobitgp.results.likelihood.cured_times import TimesWithin
 from tobitgp.results.likelihood.likelihood_averages import likelihood_averages, likelihood_effect
 from tobitgp.results.likelihood.likelihood_draws import (
     EstimateDraws,
@@ -47,6 +45,7 @@ from tobitgp.results.likelihood.likelihood_draws import (
     draw_estimates,
     drawn_responses,
 )
+from tobitgp.results.likelihood.parametric_times import TimesWithin
 from tobitgp.results.parameter_estimates import Linear, Transformed
 from tobitgp.results.ratios import Contrasts
 from tobitgp.results.residuals import Tails
@@ -320,7 +319,7 @@ class LikelihoodResults(Results):
     def _differences(self, contrasts: Contrasts) -> Linear:
         return self._linear.combine(contrasts.columns, -contrasts.offset)
 
-    def _effect(self, change: Change, rows: Rows, asked: EffectOf, *, averaged: bool) -> Effect:
+    def _effect(self, change: Change, rows: ChangedRows, asked: EffectRequest, *, averaged: bool) -> Effect:
         return likelihood_effect(self._parts, change, rows, asked, averaged=averaged)
 
     def _averages(self, population: Population, sought: Sought) -> Estimated:

@@ -13,8 +13,8 @@ from tobitgp.errors import SpecError
 from tobitgp.kinds.likelihood import as_written
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.numerics.bordered import dense
-from tobitgp.results.counterfactuals import Rows, column_levels
-from tobitgp.results.effect_questions import Asked, read_asked
+from tobitgp.results.counterfactuals import ChangedRows, column_levels
+from tobitgp.results.effect_questions import EffectRequest, read_asked
 from tobitgp.results.fit import Fit
 from tobitgp.results.rows import Limits, ask, no_limits
 from tobitgp.typing import Array
@@ -164,7 +164,7 @@ class _Exog:
         return Limits(*self.parts.state.limits(self.table, usable), *self.parts.state.window(self.table, usable))
 
 
-def _predicted(parts: RegressionParts, asked: Asked, theta: Array, exog: _Exog) -> Array:
+def _predicted(parts: RegressionParts, asked: EffectRequest, theta: Array, exog: _Exog) -> Array:
     """Numbers (n,) of rows at parameters (k,) of the columns as written."""
     p, q = len(parts.columns), len(parts.maximum.gamma)
     maximum = replace(parts.maximum, coefficients=theta[:p], gamma=theta[p : p + q])
@@ -173,6 +173,6 @@ def _predicted(parts: RegressionParts, asked: Asked, theta: Array, exog: _Exog) 
     moved = replace(parts, maximum=maximum, centre=np.zeros_like(parts.centre))
     n = len(exog.frame)
     limits = exog.limits() if asked.limited else no_limits(n)
-    question = asked.question(parts.family.log_time, Rows(exog.table, np.ones(n), limits))
+    question = asked.question(parts.family.log_time, ChangedRows(exog.table, np.ones(n), limits))
     x = moved.predictors(exog.design)
     return np.asarray(question.number(moved.at(x)))

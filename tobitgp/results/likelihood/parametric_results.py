@@ -32,9 +32,9 @@ from tobitgp.results.paths import Paths
 from tobitgp.results.predict import check_level
 from tobitgp.results.prediction import predict_table
 from tobitgp.results.process.term_tests import TermTest
-from tobitgp.results.ratios import Contrasts, Kind
+from tobitgp.results.ratios import Contrasts, RatioKind
 from tobitgp.results.rows import Asked
-from tobitgp.results.summary_notes import Group, likelihood_words, row_notes
+from tobitgp.results.summary_notes import ParameterGroup, likelihood_words, row_notes
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.views import ModelView
 from tobitgp.results.words import HAZARD, ODDS, Words, noted
@@ -221,13 +221,13 @@ class ParametricHazardResults(LikelihoodResults):
             warn_infinite(np.asarray(found, dtype=np.float64))
         return found
 
-    def _ratio_kind(self) -> Kind:
+    def _ratio_kind(self) -> RatioKind:
         if self._parts.link == "probit":
             raise SpecError(
                 "link='probit' has neither hazard nor odds ratios that are the same at all times: predict_hazard(...) "
                 "at two rows gives both hazards over time."
             )
-        return Kind(HAZARD if self._parts.link == "hazard" else ODDS, 1.0)
+        return RatioKind(HAZARD if self._parts.link == "hazard" else ODDS, 1.0)
 
     def _ratio_tables(self, alpha: float) -> list[pd.DataFrame]:
         return [self.hazard_ratios(alpha)]
@@ -366,13 +366,13 @@ class ParametricHazardResults(LikelihoodResults):
                 "Coefficients are given the frailty, of mean 1 and variance theta; predictions average over it."
             )
         ratios = [name for name in self._names[:p] if parts.link in _RATIOS and parts.written.is_own(name)]
-        coefficients = Group("coef", self._names[:p], _RATIOS.get(parts.link, ""), ratios)
+        coefficients = ParameterGroup("coef", self._names[:p], _RATIOS.get(parts.link, ""), ratios)
         return likelihood_words(
             self,
             alpha,
             title,
             [("Baseline:", baseline), *facts],
-            [coefficients, Group("baseline", self._names[p:])],
+            [coefficients, ParameterGroup("baseline", self._names[p:])],
             [*row_notes(self), *noted("coefficients", notes), *noted("parameters", [_baseline_note(self)])],
         )
 

@@ -8,8 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from tobitgp.errors import BoundaryWarning, user_level
-from tobitgp.results.likelihood.cured_times import TimesWithin
+from tobitgp.results.survival import Times
 from tobitgp.typing import Array
+
+
+@dataclass(frozen=True, slots=True)
+class TimesWithin(Times):
+    """Times of rows that are ordered by their means up to the longest follow-up, since many medians may be infinite."""
+
+    last: float
+
+    def order(self) -> Array:
+        """See `Times`."""
+        return self.clipped(self.last, None)["mean"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import numpy as np
 from tobitgp.data.outcome import outcome
 from tobitgp.diagnostics.k_hat import OF_REGRESSION
 from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.kinds.regression import RegressionParts, log_ratios
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.regression.deviance_residuals import deviance
@@ -21,10 +22,17 @@ from tobitgp.results.likelihood.accelerated_paths import along_regression
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults, response_residuals
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.paths import Paths
-from tobitgp.results.process.process_residuals import pearson
 from tobitgp.results.ratios import Contrasts
+from tobitgp.results.residuals import pearson
 from tobitgp.results.rows import Asked
-from tobitgp.results.summary_notes import Group, likelihood_words, model_title, ratio_words, row_notes, scale_formula
+from tobitgp.results.summary_notes import (
+    ParameterGroup,
+    likelihood_words,
+    model_title,
+    ratio_words,
+    row_notes,
+    scale_formula,
+)
 from tobitgp.results.words import Words, noted
 from tobitgp.typing import Array
 
@@ -71,13 +79,7 @@ class RegressionResults(LikelihoodResults):
     @property
     def df_model(self) -> float:
         """Number of estimated parameters beside the intercept and those of the noise."""
-        p = len(self._columns)
-        return float(self._parts.maximum.free[:p].sum()) - float(self._has_free_intercept)
-
-    @property
-    def _has_free_intercept(self) -> bool:
-        columns = self._columns
-        return "Intercept" in columns and bool(self._parts.maximum.free[columns.index("Intercept")])
+        return estimated_slopes(self._parts)
 
     # -- what questions need ------------------------------------------------------------------------------------------
 
@@ -99,22 +101,7 @@ class RegressionResults(LikelihoodResults):
     _knows_null = True
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
-        p, positive = len(self._columns), self._parts.family.log_time
-        coefficients = Group("coef", self._names[:p], "exp(coef)", self._names[:p] if positive else ())
-        scale = []
-        if positive:
-            scale.append("Coefficients and sigma are on the scale of the logarithm of the response.")
-            scale.append("exp(coef) is the factor by which one unit of a column multiplies the response.")
-        return likelihood_words(
-            self,
-            alpha,
-            model_title(self, positive=positive),
-            [("Family:", self._parts.family.name)],
-            [coefficients, Group("value", self._names[p:])],
-            [*row_notes(self, times=not positive), *noted("scale", scale)],
-            formulas=scale_formula(self),
-            of_ratios=ratio_words(self),
-        )
+        return regression_words(self, alpha)
 
     def _without_rows(self) -> Any:
         return type(self)(replace(self._parts, training=None, covariates=None))
@@ -122,6 +109,33 @@ class RegressionResults(LikelihoodResults):
     plot = figures.plot
     plot_forest = figures.plot_forest
     to_marginaleffects = marginaleffects.to_marginaleffects
+
+
+def estimated_slopes(parts: LikelihoodParts) -> float:
+    """Number of estimated coefficients of the location beside the intercept."""
+    return float(
+        sum(free and name != "Intercept" for name, free in zip(parts.columns, parts.maximum.free, strict=False))
+    )
+
+
+def regression_words(results: Any, alpha: float) -> Words:
+    """What a summary says of a regression."""
+    names, p, positive = results._names, len(results._columns), results._parts.family.log_time
+    coefficients = ParameterGroup("coef", names[:p], "exp(coef)", names[:p] if positive else ())
+    scale = []
+    if positive:
+        scale.append("Coefficients and sigma are on the scale of the logarithm of the response.")
+        scale.append("exp(coef) is the factor by which one unit of a column multiplies the response.")
+    return likelihood_words(
+        results,
+        alpha,
+        model_title(results, positive=positive),
+        [("Family:", results._parts.family.name)],
+        [coefficients, ParameterGroup("value", names[p:])],
+        [*row_notes(results, times=not positive), *noted("scale", scale)],
+        formulas=scale_formula(results),
+        of_ratios=ratio_words(results),
+    )
 
 
 def noise_residuals(parts: RegressionParts, asked: Asked) -> Array:

@@ -11,10 +11,14 @@ import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.kinds.start_stop import StartStopParts, histories_of
+from tobitgp.results import figures
 from tobitgp.results.hazards.cells import AtRisk
-from tobitgp.results.likelihood.regression_results import RegressionResults
-from tobitgp.results.paths import check_order, read_subjects
-from tobitgp.results.ratios import Kind
+from tobitgp.results.likelihood import marginaleffects
+from tobitgp.results.likelihood.accelerated_paths import along_regression
+from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
+from tobitgp.results.likelihood.regression_results import RegressionResults, estimated_slopes, regression_words
+from tobitgp.results.paths import Paths, check_order, read_subjects
+from tobitgp.results.ratios import RatioKind
 from tobitgp.results.rows import Asked, Scores, read_scored
 from tobitgp.results.survival import Times
 from tobitgp.results.words import Words, noted
@@ -33,7 +37,7 @@ class HistoryTimes(Times):
         return rows.logsf(times) + rows.alive
 
 
-class StartStopResults(RegressionResults):
+class StartStopResults(LikelihoodResults):
     """Accelerated failure times of subjects whose covariates change, by :func:`tobitgp.fit` with ``id=``.
 
     Predictions of a row are those of a subject who always had its covariates; those with ``id=`` go along its rows.
@@ -63,13 +67,20 @@ class StartStopResults(RegressionResults):
 
     _kind = "start-stop"
     _parts: StartStopParts
+    _rows_of_k_hat = RegressionResults._rows_of_k_hat
+    _knows_null = True
+
+    @property
+    def df_model(self) -> float:
+        """Number of estimated parameters beside the intercept and those of the noise."""
+        return estimated_slopes(self._parts)
 
     @property
     def _n_units(self) -> float:
         return self._parts.subject_weight
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
-        words, parts = super()._words(alpha), self._parts
+        words, parts = regression_words(self, alpha), self._parts
         note = (
             f"{parts.facts.n} rows (start, stop] of {parts.subjects} subjects by {parts.id!r}, with "
             f"{parts.facts.counts['exact']} events: a subject's time passes by the covariates of each row."
@@ -79,7 +90,7 @@ class StartStopResults(RegressionResults):
     def _units(self) -> IntArray | None:
         return self._parts.code
 
-    def _ratio_kind(self) -> Kind:
+    def _ratio_kind(self) -> RatioKind:
         raise SpecError(
             "Where covariates change the ratio of hazards depends on the time and on the past, in this model "
             "exp(-coef) at the moment of a change and another one later: predict_hazard(df, times, id=...) has hazards "
@@ -108,9 +119,16 @@ class StartStopResults(RegressionResults):
             "which predict_survival_function(df, times, id=...) goes."
         )
 
+    def _along(self, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
+        return along_regression(self._parts, of, paths, level)
+
     def _times_left_out(self) -> HistoryTimes:
         return HistoryTimes(None, np.arange(len(self._parts.rows.labels)), self._parts)  # type: ignore[arg-type]
 
     @property
     def _residuals(self) -> dict[str, Callable[[Asked], Array]]:
         return {"deviance": lambda asked: self._tails(asked).deviance()}
+
+    plot = figures.plot
+    plot_forest = figures.plot_forest
+    to_marginaleffects = marginaleffects.to_marginaleffects

@@ -331,103 +331,11 @@ class MixtureResults(Results):
     # -- questions ----------------------------------------------------------------------------------------------------
 
     plot_evidence = figures.plot_evidence
-
-    def plot_history(self, ax: Any = None) -> Any:
-        """The path of the bound, or of the log likelihood by maximum likelihood, as in ``fit_history``.
-
-        By ``method="svbcm"`` the path along the stochastic steps, and a line at the end of the passes.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            To draw on; new ones without.
-
-        Returns
-        -------
-        matplotlib axes
-
-        Raises
-        ------
-        SpecError
-            If ``ax`` is no matplotlib axes.
-
-        References
-        ----------
-        Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD,
-        figure 5.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> data = tg.datasets.simulate_kohjima("gmm")
-        >>> res = tg.fit("y ~ mixture(2) | censor(lower, upper)", data, method=tg.SVBCM(n_steps=200))
-        >>> ax = res.plot_history()
-        >>> ax.get_xlabel(), ax.get_ylabel()
-        ('stochastic step', 'ELBO')
-        """
-        from tobitgp.report.mixture_summary import plot_mixture_history
-
-        return plot_mixture_history(self, ax)
-
-    def plot_components(self, ax: Any = None) -> Any:
-        """The mixture and its components over the data.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            To draw on; new ones without.
-
-        Returns
-        -------
-        matplotlib axes
-
-        Raises
-        ------
-        SpecError
-            If ``ax`` is no matplotlib axes, or the fit holds no training rows.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
-        >>> ax = res.plot_components()
-        >>> len(ax.get_legend_handles_labels()[1])
-        5
-        """
-        from tobitgp.report.mixture_summary import plot_components
-
-        return plot_components(self, training_ends(self._parts), self._parts.rows.response, ax)
+    plot_history = figures.plot_history
+    plot_components = figures.plot_components
+    plot_residuals = figures.plot_quantile_residuals
 
     plot = plot_components
-
-    def plot_residuals(self, ax: Any = None) -> Any:
-        """Quantile residuals against normal quantiles, with a 95% envelope.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            To draw on; new ones without.
-
-        Returns
-        -------
-        matplotlib axes
-
-        Raises
-        ------
-        SpecError
-            If ``ax`` is no matplotlib axes, or the fit holds no training rows.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
-        >>> ax = res.plot_residuals()
-        >>> ax.get_xlabel()
-        'normal quantile'
-        """
-        from tobitgp.report.mixture_summary import plot_scores
-
-        return plot_scores(self, ax)
 
     @property
     def predictive(self) -> Predictive:

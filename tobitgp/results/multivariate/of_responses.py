@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.frames import answers_in_kind
+from tobitgp.data.frames import answers_in_kind, read_weights, reads_frames
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.results.conformal import ConformalIntervals
+from tobitgp.results.fit import Fit
 from tobitgp.results.prediction import PredictionResults
+from tobitgp.results.rows import read_scored
 from tobitgp.typing import Array, Frame
 
 Ask = Callable[..., Any]
@@ -174,3 +176,67 @@ def _described(question: Ask, ask: Ask, whose: str) -> Ask:
         "``response=`` names a single one. Tables of several have their names as the first level of the columns."
     )
     return ask
+
+
+def concordance_index(results: Fit) -> Any:
+    """Concordance index of each response in the rows of the fit, between 0 and 1: a Series.
+
+    It is (MET2) of the theory pages, as of :attr:`GPResults.concordance_index_`.
+    """
+    return pd.Series({name: results[name].concordance_index_ for name in results.parts.labels})
+
+
+@reads_frames
+def score(
+    results: Fit,
+    df: Frame,
+    scoring_method: str = "log_likelihood",
+    *,
+    weights: Any = None,
+    response: str | None = None,
+) -> float:
+    """Mean log predictive density of the values in new rows, each by itself, or concordance of predicted medians.
+
+    Parameters
+    ----------
+    df : DataFrame or dict of columns
+        With all columns of the formula.
+    scoring_method : {"log_likelihood", "concordance_index"}
+        As of :meth:`GPResults.score`.
+    weights : str or (n,) array, optional
+        Frequency weights of the rows.
+    response : str, optional
+        The values of this response alone.
+
+    Returns
+    -------
+    float
+        In nats, the mean over all values that are known; or the mean of the indices of the responses, between 0 and 1.
+
+    Raises
+    ------
+    SpecError, DataError
+        As of :meth:`GPResults.score`.
+
+    References
+    ----------
+    (SIT6) and (MUL1) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> tobin = tg.datasets.load("tobin")
+    >>> res = tg.fit("mvbind(durable, quant) ~ age | censor(0, None)", tobin[::2], rescor=True)
+    >>> both = res.score(tobin[1::2])
+    >>> each = [res.score(tobin[1::2], response=name) for name in res.responses]
+    >>> bool(abs(both - sum(each) / 2) < 1e-12)
+    True
+    """
+    if response is not None:
+        return results[response].score(df, scoring_method, weights=weights)
+    found = [results[name].score(df, scoring_method, weights=weights) for name in results.parts.labels]
+    if scoring_method == "concordance_index":
+        return float(np.mean(found))
+    known = [read_scored(one, df).asked.usable for one in results.parts.responses]
+    share = read_weights(weights, df, len(known[0]))
+    return float(np.average(found, weights=[share[at].sum() for at in known]))

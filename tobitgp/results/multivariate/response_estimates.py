@@ -36,7 +36,7 @@ _EFFECT = re.compile(rf"re\(0 \+ ({_EACH}(?!:))?(?: \+ )?(?:{_EACH}:\((.*?)\))? 
 _CURVES = re.compile(r"\[y(\d+)(?:, y(\d+))?\]$")
 
 
-class Estimates:
+class ResponseEstimates:
     """Values, errors and intervals of a fit of stacked rows by the names and in the units of the responses."""
 
     def __init__(self, stacked: ProcessParts, stack: Stack):

@@ -20,7 +20,7 @@ from tobitgp.results import (
     times,
     written_curves,
 )
-from tobitgp.results.multivariate import multivariate_predictions
+from tobitgp.results.multivariate import multivariate_predictions, of_responses
 from tobitgp.results.multivariate.of_responses import (
     drawn_apart,
     drawn_for_each,
@@ -29,7 +29,7 @@ from tobitgp.results.multivariate.of_responses import (
     of_each,
     of_one,
 )
-from tobitgp.results.ratios import Kind
+from tobitgp.results.ratios import RatioKind
 from tobitgp.results.results import Results
 from tobitgp.results.views import COUNTS, ModelData, ModelView
 
@@ -50,7 +50,7 @@ class TogetherResults(Results):
 
         return panels_of(self.responses, ax)
 
-    def _ratio_kind(self) -> Kind:
+    def _ratio_kind(self) -> RatioKind:
         raise SpecError("Hazard ratios are of one response; fit each by itself, without mvbind().")
 
     @property
@@ -102,8 +102,8 @@ class TogetherResults(Results):
 
     # -- of all values together ---------------------------------------------------------------------------------------
 
-    score = multivariate_predictions.score
-    concordance_index_ = cached_property(multivariate_predictions.concordance_index)
+    score = of_responses.score
+    concordance_index_ = cached_property(of_responses.concordance_index)
     check = of_all(checks.check)
     loo = of_all(validation.loo)
     waic = of_all(validation.waic)

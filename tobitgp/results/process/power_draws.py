@@ -12,7 +12,7 @@ from tobitgp.diagnostics.training_draws import Draws, on_grid, training_rows
 from tobitgp.kinds.power_process import PowerProcessParts
 from tobitgp.kinds.process import ScaledFit
 from tobitgp.numerics.sampling import generator
-from tobitgp.results.joint import JointPosterior
+from tobitgp.results.joint import JointPosterior, Within
 from tobitgp.results.process.process_draws import JointProcess, ProcessDraws, draw_process
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array, IntArray
@@ -38,8 +38,8 @@ class JointPowers(JointPosterior):
         *,
         noise: bool,
         rng: np.random.Generator,
-        known: tuple[Array, Array] | None = None,
-        window: tuple[Array, Array] | None = None,
+        known: Within = None,
+        window: Within = None,
     ) -> Array:
         if not noise:
             return JointProcess(self.parts.reported.fit).draw(asked, draws, noise=False, rng=rng)

@@ -18,9 +18,8 @@ from tobitgp.kinds.rows_left_out import seen_in_training
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.posterior.seen import CHUNK, LeftOutRows, latent_quantiles, log_predictive, normal_draws
 from tobitgp.priors.structure import Inputs
-from tobitgp.results.averages import Drawn as DrawnAverages
-from tobitgp.results.averages import Population, Sought, averaged_median, averaged_remaining_median
-from tobitgp.results.joint import JointPosterior
+from tobitgp.results.averages import DrawnAverages, Population, Sought, averaged_median, averaged_remaining_median
+from tobitgp.results.joint import JointPosterior, Within
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array, BoolArray, IntArray
@@ -140,8 +139,8 @@ class JointProcess(JointPosterior):
         *,
         noise: bool,
         rng: np.random.Generator,
-        known: tuple[Array, Array] | None = None,
-        window: tuple[Array, Array] | None = None,
+        known: Within = None,
+        window: Within = None,
     ) -> Array:
         """Draws (n, draws) of f, or of the response, the rows of a draw together."""
         fitted, gp = self.parts.fitted, self.parts.gp
@@ -292,15 +291,14 @@ class ProcessDraws(Draws):
 
 
 def draw_process(
-    parts: ProcessParts, draws: int, rng: int | np.random.Generator | None, *, question: str, first: bool = False
+    parts: ProcessParts, draws: int, rng: int | np.random.Generator | None, *, question: str
 ) -> ProcessDraws:
-    """Draw from the posterior of a process, with ``first`` from that at the maximum alone."""
+    """Draw from the posterior of a process."""
     training = training_rows(parts, question)
     refuse_censoring_noises(parts, question)
     stream, seeds = streams(len(training.labels), rng)
     fitted = parts.fitted
-    chosen = stream.choice(len(fitted.weights), size=draws, p=fitted.weights)
-    point = np.zeros_like(chosen) if first else chosen
+    point = stream.choice(len(fitted.weights), size=draws, p=fitted.weights)
     inputs = parts.gp.inputs(parts.rows.design)
     drawn = [draw(at, inputs, int((point == j).sum()), stream) for j, at in enumerate(fitted.points)]
     return ProcessDraws(parts, point, tuple(drawn), seeds)

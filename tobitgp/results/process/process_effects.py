@@ -14,8 +14,8 @@ from tobitgp.kinds.process import Process, ProcessParts
 from tobitgp.kinds.process_nodes import nodes_of
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
-from tobitgp.results.counterfactuals import STEP, Change, Rows, rows_at
-from tobitgp.results.effect_questions import Asked, Effect, by_point, inside
+from tobitgp.results.counterfactuals import STEP, Change, ChangedRows, rows_at
+from tobitgp.results.effect_questions import Effect, EffectRequest, by_point, inside
 from tobitgp.typing import Array
 
 CHUNK = 2048
@@ -29,7 +29,7 @@ class _EffectOfRows(NamedTuple):
     summed: list[Summed]
 
 
-def process_effect(parts: Process, change: Change, rows: Rows, asked: Asked) -> Effect:
+def process_effect(parts: Process, change: Change, rows: ChangedRows, asked: EffectRequest) -> Effect:
     """The variance is that of the effect linearised in f, its gradient averaged over f."""
     alone = asked.what in _ON_ONE_SCALE
     fits = (parts.reported,) if alone else parts.scaled
@@ -69,7 +69,7 @@ def process_effect(parts: Process, change: Change, rows: Rows, asked: Asked) -> 
 
 
 def _at_points(
-    fit: ProcessParts, nodes: Nodes, design: Design, question: Question, asked: Asked, share: Array
+    fit: ProcessParts, nodes: Nodes, design: Design, question: Question, asked: EffectRequest, share: Array
 ) -> _EffectOfRows:
     """The number in rows, and its derivatives in f and log sigma, by their ``share`` (n,)."""
     points, unit, inputs = fit.fitted.points, fit.gp.problem.units.scale, fit.gp.inputs(design)

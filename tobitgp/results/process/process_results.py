@@ -28,20 +28,19 @@ from tobitgp.posterior.questions import Question
 from tobitgp.posterior.seen import conditional_statistics
 from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.results import column_effects, figures, hazard_ratios, joint_draws, standardise
-from tobitgp.results.averages import Drawn, Population, Sought
-from tobitgp.results.counterfactuals import Change, Rows
-from tobitgp.results.effect_questions import Asked as EffectOf
-from tobitgp.results.effect_questions import Effect
+from tobitgp.results.averages import DrawnAverages, Population, Sought
+from tobitgp.results.counterfactuals import Change, ChangedRows
+from tobitgp.results.effect_questions import Effect, EffectRequest
 from tobitgp.results.joint import JointPosterior
 from tobitgp.results.parameter_estimates import Linear, Transformed, hyper_estimates, linear_posterior, slope_posterior
 from tobitgp.results.predict import check_level
 from tobitgp.results.priors import prior_table
-from tobitgp.results.process import process_residuals, site_table
+from tobitgp.results.process import site_table
 from tobitgp.results.process.process_draws import JointProcess, draw_process, process_averages
 from tobitgp.results.process.process_effects import process_effect
 from tobitgp.results.process.term_tests import TermTest, joint_test_of_process
 from tobitgp.results.ratios import Contrasts, scaled
-from tobitgp.results.residuals import Tails
+from tobitgp.results.residuals import Tails, pearson_residuals, process_tails, response_residuals
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored
 from tobitgp.results.survival import Times
@@ -350,13 +349,13 @@ class GPResults(Results):
         return asked.table(conditional_statistics(seen, level, se))
 
     def _tails(self, asked: Asked) -> Tails:
-        return process_residuals.process_tails(self._parts, asked)
+        return process_tails(self._parts, asked)
 
     @property
     def _residuals(self) -> dict[str, Callable[[Asked], Array]]:
         own = {
-            "pearson": process_residuals.pearson_residuals,
-            "response": process_residuals.response_residuals,
+            "pearson": pearson_residuals,
+            "response": response_residuals,
         }
         return {**super()._residuals, **{kind: partial(of, self._parts) for kind, of in own.items()}}
 
@@ -383,13 +382,13 @@ class GPResults(Results):
     def _log_ratios(self, contrasts: Contrasts, sign: float) -> Linear:
         return scaled(self._differences(contrasts), sign / noise_sds(self._parts)[:, 0])
 
-    def _effect(self, change: Change, rows: Rows, asked: EffectOf, *, averaged: bool) -> Effect:
+    def _effect(self, change: Change, rows: ChangedRows, asked: EffectRequest, *, averaged: bool) -> Effect:
         return process_effect(self._parts, change, rows, asked)
 
     def _process_test(self, term: Term) -> TermTest:
         return joint_test_of_process(self._parts.reported.fit, term.blocks)
 
-    def _averages(self, population: Population, sought: Sought) -> Drawn:
+    def _averages(self, population: Population, sought: Sought) -> DrawnAverages:
         return process_averages(self._parts, population, sought)
 
     def _expected(self) -> Array:
