@@ -38,7 +38,6 @@ class Fit(Protocol):
     _causes: tuple[Any, ...]
     _of_cause: bool
     _from_zero: bool
-    _shows_ratios: bool
     _averages_warn: bool
     _no_mean: str
     _knows_null: bool
@@ -46,6 +45,8 @@ class Fit(Protocol):
 
     @property
     def _defective(self) -> bool: ...
+    @property
+    def _shows_ratios(self) -> bool: ...
     def _ask(self, new: Frame | None, exclude: Any = (), instead: str = "") -> Asked: ...
     def _number_of(self, cause: Any) -> int: ...
     def _read_scored(self, df: Frame, needed_by: str) -> Scored: ...
