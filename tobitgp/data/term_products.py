@@ -22,8 +22,8 @@ def multiplied(model_spec: Any, table: Table, aliases: Mapping[str, str]) -> Arr
         of_term = [
             (bare.get(each.factor.expr), codings.get(each.factor.factor), each.reduced) for each in scoped.factors
         ]
-        coded = [_coded(*each) for each in of_term]
-        if scoped.scale != 1 or any(each is None for each in coded):
+        coded = [each for each in (_coded(*each) for each in of_term) if each is not None]
+        if scoped.scale != 1 or len(coded) < len(of_term):
             return None
         factors = sum(coding is not None for _, coding, _ in of_term)
         if factors > 1 or len(of_term) - factors > 2:
@@ -41,7 +41,7 @@ def _coded(column: Column | None, coding: Any, reduced: bool) -> Array | None:
     if column is None or (coding is None) != (column.levels is None):
         return None
     if column.levels is None:
-        return column.values[:, None] if column.values.dtype.kind == "f" else None
+        return np.asarray(column.values, dtype=np.float64)[:, None] if column.values.dtype.kind == "f" else None
     if list(coding.levels) != list(column.levels) or (column.values < 0).any():
         return None
     matrix = np.asarray(coding.contrasts.get_coding_matrix(coding.levels, reduced), dtype=np.float64)
