@@ -1,6 +1,8 @@
 # Tools run in the current environment; `python bootstrap.py test` makes one and runs `make check`'s commands in it.
 PYTHON ?= python
 export OPENBLAS_NUM_THREADS ?= 1
+# Hundreds of processes of the tests import the package: without stored bytecode each would compile it.
+export PYTHONDONTWRITEBYTECODE =
 # A test a core, a core with nothing left takes over tests of another; -n 0 is one after the other.
 WORKERS ?= -n auto --maxprocesses 4 --dist worksteal
 

@@ -34,6 +34,7 @@ CHECKS = (
 SITE = (
     ("-m", "sphinx", "-W", "--keep-going", "-E", "-j", "auto", "-c", "docs", "-d", "out/doctrees", ".", "out/site"),
 )
+BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}  # hundreds of processes import the package, and would compile it
 COMMANDS = {"test": CHECKS, "docs": SITE}  # as `make check` and `make docs`
 
 
@@ -58,7 +59,7 @@ def main() -> int:
         return subprocess.run([programs / "tobitgp", "demo"]).returncode
     for command in COMMANDS[options.job]:
         print("+ python", *command, flush=True)
-        environ = {"OPENBLAS_NUM_THREADS": "1", **os.environ}
+        environ = {"OPENBLAS_NUM_THREADS": "1", **os.environ, **BYTECODE}
         if code := subprocess.run([programs / "python", *command], cwd=ROOT, env=environ).returncode:
             return code
     return 0

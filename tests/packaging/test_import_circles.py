@@ -11,13 +11,15 @@ PACKAGE = Path(tobitgp.__file__).parent
 FILES = {
     ".".join(("tobitgp", *path.relative_to(PACKAGE).with_suffix("").parts)): path for path in PACKAGE.rglob("*.py")
 }
+IMPORT = re.compile(r"^ *(?:from [\w.]+ import \([^)]*\)|(?:from [\w.]+ )?import [\w.][^\n]*)", re.MULTILINE)
 MODULES = {name.removesuffix(".__init__"): path for name, path in FILES.items()}
 
 
 def imported(path: Path) -> set[str]:
     """Files that a file imports anywhere, below TYPE_CHECKING and in functions too."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for statement in IMPORT.findall(path.read_text(encoding="utf-8")):
+        (node,) = ast.parse(statement.strip()).body
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

@@ -201,12 +201,12 @@ class DistributionalParts(LikelihoodParts):
         """Cured fractions, one of all rows, whose profile log likelihood is ``drop`` below the maximum."""
         best = float(self.maximum.gamma[0])
 
-        def below(at: float) -> float:
+        def fall(at: float) -> float:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return self.llf - self.again({"cured[Intercept]": at}).llf - drop if at != best else -drop
+                return self.llf - self.again({"cured[Intercept]": at}).llf if at != best else 0.0
 
-        ends = [profile_end(below, best, side, error, far=_FAR_LOGIT) for side in (-1.0, 1.0)]
+        ends = [profile_end(fall, drop, best, side, error, far=_FAR_LOGIT) for side in (-1.0, 1.0)]
         low, high = (side if end is None else float(expit(end)) for side, end in zip((0.0, 1.0), ends, strict=True))
         return low, high
 

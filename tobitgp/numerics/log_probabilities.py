@@ -38,7 +38,10 @@ def weighted(value: Array, probability: Array) -> Array:
 
 def log_complement(log_p: Array) -> Array:
     """``log(1 - p)``."""
-    return np.where(log_p > -0.7, np.log(-np.expm1(log_p)), np.log1p(-np.exp(log_p)))
+    log_p = np.asarray(log_p)
+    out, likely = np.array(np.log1p(-np.exp(log_p))), log_p > -0.7
+    out[likely] = np.log(-np.expm1(log_p[likely]))
+    return out
 
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 from scipy.special import ndtri
@@ -134,7 +135,8 @@ _CLOSE = 1e-8  # of a step
 
 
 def profile_end(
-    below: Callable[[float], float],
+    fall: Callable[[float], float],
+    drop: float,
     inside: float,
     side: float,
     step: float,
@@ -143,17 +145,21 @@ def profile_end(
     far: float | None = None,
     close: float = _CLOSE,
 ) -> float | None:
-    """Value on one side of ``inside`` at which the likelihood has fallen, None where it does not before ``far``.
+    """Value on one side of ``inside`` at which the likelihood has fallen by ``drop``, None if not before ``far``.
 
-    ``below`` says by how much more than asked the profile lies below the maximum; the search goes in growing steps
-    from ``begin``.
+    ``fall`` says by how much the profile lies below the maximum; the search goes in growing steps from ``begin``. The
+    root is that of the square root of the fall, which is nearly a line.
     """
     from scipy.optimize import brentq
 
+    @cache  # each value is a fit
+    def beyond(at: float) -> float:
+        return float(np.sqrt(max(fall(at), 0.0)) - np.sqrt(drop))
+
     end = side * (inside if begin is None else begin)
     far = end + _MOST * step if far is None else far
-    while end < far and not below(side * (end + step)) >= 0.0:
+    while end < far and not beyond(side * (end + step)) >= 0.0:
         end, step = end + step, 2.0 * step
     if end >= far:
         return None
-    return float(brentq(below, inside, side * (end + step), xtol=close * step))
+    return float(brentq(beyond, inside, side * (end + step), xtol=close * step))

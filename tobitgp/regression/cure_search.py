@@ -198,16 +198,16 @@ def profile_interval(
     """
     best = float(maximum.parameters[place])
 
-    def below(v: float) -> float:
+    def fall(v: float) -> float:
         problem = given(np.array([v]))
         x = problem.nearest(maximum.parameters[: len(problem.given)])
         with single_blas_thread(), np.errstate(all="ignore"):
-            return maximum.log_likelihood - _ascend(problem, x, _PROFILE_STEPS).state.value - drop
+            return maximum.log_likelihood - _ascend(problem, x, _PROFILE_STEPS).state.value
 
     ends, step = [], error if np.isfinite(error) else 1.0
     for side, furthest in ((-1.0, 0.0), (1.0, 1.0)):
         begin = side * max(side * best, -_PROFILE_FROM)  # the maximum itself may lie at an infinite logit
-        end = profile_end(below, best, side, step, begin=begin, far=_FAR, close=1e-4)
+        end = profile_end(fall, drop, best, side, step, begin=begin, far=_FAR, close=1e-4)
         ends.append(furthest if end is None else float(expit(end)))
     return ends[0], ends[1]
 

@@ -73,9 +73,9 @@ def profile_interval(results: Fit, name: str, alpha: float = 0.05) -> tuple[floa
     low, high = parts.family.distribution.coordinate_range() if shape else (-np.inf, np.inf)
     best, drop = np.log(value) if positive else value, 0.5 * float(ndtri(0.5 * alpha)) ** 2
 
-    def below(at: float) -> float:
+    def fall(at: float) -> float:
         if at == best:
-            return -drop
+            return 0.0
         at = min(max(at, low), high)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -83,11 +83,11 @@ def profile_interval(results: Fit, name: str, alpha: float = 0.05) -> tuple[floa
                 found = parts.again({name: float(np.exp(at) if positive else at)})
             except SpecError:  # a baseline that does not rise has no likelihood
                 return _IMPOSSIBLE
-        return parts.llf - found.llf - drop
+        return parts.llf - found.llf
 
     error, ends = _step(results, name, value if positive else 1.0), []
     for side, most in ((-1.0, -low), (1.0, high)):
-        end = profile_end(below, best, side, error, far=None if np.isinf(most) else most - error)
+        end = profile_end(fall, drop, best, side, error, far=None if np.isinf(most) else most - error)
         ends.append(side * np.inf if end is None else end)
     lower, upper = np.exp(ends) if positive else np.array(ends)
     return float(lower), float(upper)
