@@ -188,7 +188,7 @@ class FittedGP:
 
 
 BAD = 0.3  # approximation gap beside the effective parameters
-NEIGHBOURS_REMEDY = "raise neighbours=, or take approximation='low_rank' or 'dense', which serve smooth curves better"
+NEIGHBOURS_REMEDY = "raise neighbours=, or use approximation='low_rank' or 'dense', which suit smooth curves better"
 FEW, SMALL_SHARE = 5, 0.1  # exact rows that leave intervals too narrow by a tenth or more
 
 

@@ -148,15 +148,11 @@ class Latent(Kind):
                 rng=generator(asked.rng),
                 on_step=_reporter(on_step, len(own.lower)),
             )
-        if not found[0].converged:
-            warnings.warn(
-                "The search for latent coordinates did not converge. Raise max_iter= of tg.VI(...), or look at "
-                "fit_history.",
-                ConvergenceWarning,
-                stacklevel=user_level(),
-            )
         jacobian = -float((ends.seen * np.log(scale)).sum())
-        return LatentResults(_parts(rows, found, own, centre, scale, jacobian))
+        results = LatentResults(_parts(rows, found, own, centre, scale, jacobian))
+        if not results.converged:
+            warnings.warn(results._search_message, ConvergenceWarning, stacklevel=user_level())
+        return results
 
 
 def _parts(

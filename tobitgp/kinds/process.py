@@ -46,9 +46,7 @@ class Process(Source):
 
     __slots__ = ()
     has_sites: ClassVar[bool] = True
-    where_weights_fail: ClassVar[str] = (
-        "Use loo(method='ep'), which has no weights, or noise with heavier tails (family='student')"
-    )
+    where_weights_fail: ClassVar[str] = "Use loo(method='ep'), which has no weights, or tg.cross_validate()"
 
     @property
     def family(self) -> Family:

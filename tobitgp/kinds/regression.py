@@ -25,9 +25,7 @@ from tobitgp.typing import Array, BoolArray
 class RegressionParts(LikelihoodParts):
     """A fitted regression."""
 
-    where_weights_fail: ClassVar[str] = (
-        "Look at k_hat() and at these rows, fit a posterior (method='ep') for its loo(method='ep')"
-    )
+    where_weights_fail: ClassVar[str] = "Fit a posterior by method='ep', or use tg.cross_validate()"
 
     @property
     def scale_names(self) -> list[str]:

@@ -50,7 +50,7 @@ def cause_words(results: Fit, alpha: float) -> Words:
     sums = {"Log-likelihood:": results.llf, "Log evidence:": results.log_evidence}
     criteria = {name: value for name, value in sums.items() if np.isfinite(value)}
     notes = [
-        *noted("warning", [not_converged()] * (not results.converged)),
+        *noted("warning", [not_converged(results._search_message)] * (not results.converged)),
         *noted("coefficients", [_NET]),
         *noted("predictions", [_INCIDENCE]),
     ]

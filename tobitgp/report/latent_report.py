@@ -33,7 +33,7 @@ def latent_words(results: Any) -> Words:
         "The bound replaces likelihoods of censored values by parabolas below them. Predictions do not use parabolas."
     )
     notes = [
-        *noted("warning", [not_converged("raise max_iter.")] * (not results.converged)),
+        *noted("warning", [not_converged(results._search_message)] * (not results.converged)),
         *noted("parameters", ["Parameters maximise the bound. They have no standard errors."]),
         *noted("errors", [local] * (results.evidence_kind == "local")),
     ]

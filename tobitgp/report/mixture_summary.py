@@ -87,7 +87,7 @@ def _notes(results: Fit, kind: CovKind | None) -> Notes:
     parts, fit = results.parts, results.parts.fit
     warnings = list(fit.notes)
     if not results.converged:
-        warnings[0] = not_converged(warnings[0])
+        warnings[0] = not_converged(results._search_message)
     empty, found = fit.k - int(fit.shown.sum()), []
     if empty:
         hold = "components hold" if empty > 1 else "component holds"

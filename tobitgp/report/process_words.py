@@ -66,7 +66,7 @@ def power_words(results: Any, alpha: float = 0.05) -> Words:
     ]
     at = f"Coefficients and hyper-parameters are those at the power {results.power:.3g}."
     notes = [
-        *noted("warning", [not_converged()] * (not results.converged)),
+        *noted("warning", [not_converged(results._search_message)] * (not results.converged)),
         *row_notes(results),
         *power_notes(results, results.parts.powers),
         *noted("coefficients", [at]),

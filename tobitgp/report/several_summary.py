@@ -36,7 +36,7 @@ def several_words(results: Fit, alpha: float) -> Words:
         parameters.append("log(sigma)[...] are of the noise beside what the responses of a row share.")
     scale = ["Coefficients, sd(), sigma and correlations are on the log scale of the responses."]
     notes = [
-        *noted("warning", [not_converged()] * (not results.converged)),
+        *noted("warning", [not_converged(results._search_message)] * (not results.converged)),
         *noted("scale", scale * results.parts.stack.log_time),
         *noted("coefficients", results.parts.estimates.intercept_note()),
         *noted("parameters", parameters),

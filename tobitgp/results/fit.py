@@ -197,6 +197,11 @@ class Fit:
         raise NotImplementedError
 
     @property
+    def _search_message(self) -> str:
+        """How the search ended, and what to try where it did not converge."""
+        raise NotImplementedError
+
+    @property
     def _fell_back(self) -> bool:
         """Whether another method had to take over."""
         return False

@@ -100,7 +100,7 @@ def joint_elpd(found: dict[Any, Elpd], parts: CompetingParts) -> Elpd:
 def joint_k_hat(found: Sequence[KHat]) -> KHat:
     """Of products of independent weights: the heaviest tail, and the product of the shares that draws are worth."""
     worst = max(found, key=lambda each: each.k)
-    return KHat(worst.k, worst.draws, float(np.prod([each.efficiency for each in found])), worst.remedy)
+    return KHat(worst.k, worst.draws, float(np.prod([each.efficiency for each in found])), worst.remedy, worst.exact)
 
 
 def cause_averages(results: Any, population: Population, sought: Sought) -> Averages:

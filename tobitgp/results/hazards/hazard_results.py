@@ -195,6 +195,10 @@ class HazardResults(Results):
         return bool(self.cells.converged)
 
     @property
+    def _search_message(self) -> str:
+        return str(self.cells._search_message)
+
+    @property
     def fit_history(self) -> pd.DataFrame:
         """Stages of the fit of the cells, a row for each, with the columns of a process or of a regression."""
         return pd.DataFrame(self.cells.fit_history)

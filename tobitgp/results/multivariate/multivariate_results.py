@@ -147,6 +147,10 @@ class MultivariateResults(TogetherResults):
         """
         return self.stacked.converged
 
+    @property
+    def _search_message(self) -> str:
+        return self.stacked._search_message
+
     def _method_with(self, **settings: Any) -> str:
         return self.stacked._method_with(**settings)
 
