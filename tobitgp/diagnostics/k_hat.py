@@ -25,7 +25,7 @@ GOOD, USELESS = 0.5, 1.0
 ENOUGH, NEARLY = 0.2, 0.9
 OF_EP = "Compare the evidence and the means with those of other methods by compare_bounds()"
 OF_PROCESS = "Fit again with method='ep', which is the most accurate one"
-OF_LIKELIHOOD = "Use profile_interval() or bootstrap() for intervals"
+OF_LIKELIHOOD = "Use profile_interval() for intervals"
 OF_ROBUST = "Use bootstrap() for intervals"
 _CONSTANT = 1e-6
 _HEAVY = 100_000

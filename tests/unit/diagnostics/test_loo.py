@@ -236,7 +236,7 @@ def test_an_outlier_is_named(rng):
         found = tg.fit("y ~ z", {"y": y, "z": z}).loo()
     assert not found.trusted.iloc[30]
     assert "unreliable" in found.summary()
-    assert "k_hat()" in repr(found)
+    assert "tg.cross_validate()" in repr(found)
 
 
 def test_rows_that_are_surely_censored_are_trusted_whatever_their_tail(steep):
