@@ -204,10 +204,8 @@ def test_a_row_that_is_an_outlier():
 def test_a_search_that_did_not_converge(formula, options):
     """More iterations, as check() and the notes of summary() say."""
     rng = np.random.default_rng(6)
-    x = rng.normal(size=50)
-    data = pd.DataFrame(
-        {"x": x, "y": np.maximum(x + rng.normal(size=50), 0.0), "t": np.exp(x + rng.normal(size=50)), "e": rng.random(50) < 0.7}
-    )
+    x, y = rng.normal(size=50), rng.normal(size=50)
+    data = pd.DataFrame({"x": x, "y": np.maximum(x + y, 0.0), "t": np.exp(x + y), "e": rng.random(50) < 0.7})
     with pytest.warns(tg.errors.ConvergenceWarning, match="Raise max_iter"):
         res = tg.fit(formula, data, method=tg.MLE(max_iter=1), **options)
     finding = found(res, "convergence")

@@ -35,7 +35,7 @@ from tobitgp.results.views import COUNTS, named_columns
 from tobitgp.typing import Array, BoolArray
 
 INDUCING, STARTS, MOST_ITERATIONS, TOLERANCE = 20, 2, 1000, 1e-8
-_ALONE = "is not for gp(latent(...)): its coordinates are all that rows have."
+_ALONE = "is not supported with gp(latent(...))."
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ def _parameters(table: pd.DataFrame, family: MixtureFamily) -> StartParameters:
     names, found = family.parameters, set(table.columns) - _BESIDE
     needed = f"A {family.name} mixture has {', '.join(names)}, and {WEIGHT} if the components differ in it."
     if unknown := sorted(map(str, found - {WEIGHT, *names})):
-        raise SpecError(f"start= names {unknown[0]!r}, which is no parameter. {needed}")
+        raise SpecError(f"start= names {unknown[0]!r}, which is not a parameter. {needed}")
     if lacking := [name for name in names if name not in found]:
         raise SpecError(f"start= lacks {lacking[0]!r}. {needed}")
     values = np.array([_numbers(table[name], name) for name in names])

@@ -349,7 +349,7 @@ class Fit:
 
     def _along(self, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
         """A curve over time of each subject, (m, T), along rows whose covariates change."""
-        raise SpecError("id= goes with regressions of log time by maximum likelihood, and with family='ph'.")
+        raise SpecError("id= requires a regression of log time by maximum likelihood, or family='ph'.")
 
     _location_words = ""  # what `_location` is called in figures, where it is not the estimate of f
 

@@ -231,11 +231,11 @@ def test_who_has_no_path(lung, weibull, piecewise, path):
     ask = dict(times=[10.0], id="who")
     with pytest.raises(SpecError, match="id='nobody'"):
         weibull.predict_survival_function(path, [10.0], id="nobody")
-    with pytest.raises(SpecError, match="id= is a Series: the name of the column"):
+    with pytest.raises(SpecError, match="id= is a Series: id must be the name of the column"):
         weibull.predict_survival_function(path, [10.0], id=path["who"])
     with pytest.raises(SpecError, match="id= takes df="):
         weibull.predict_survival_function(**ask)
-    with pytest.raises(SpecError, match="conditional_after= does not go with id="):
+    with pytest.raises(SpecError, match="conditional_after= cannot be combined with id="):
         weibull.predict_survival_function(path, conditional_after=5.0, **ask)
     with pytest.raises(SpecError, match="lack 'stop'"):
         weibull.predict_survival_function(path.drop(columns="stop"), **ask)

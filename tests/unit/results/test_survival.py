@@ -603,5 +603,5 @@ def test_restricted_means_beyond_the_last_time_are_told(family):
         asked.append(lambda t: res.marginal_effects("rmst", times=t))
     for ask in asked:
         ask(last)
-        with pytest.warns(ApproximationWarning, match=f"up to 2000 rests on the tail of the family beyond {last}"):
+        with pytest.warns(ApproximationWarning, match=f"up to 2000 depends on the tail of the family beyond {last}"):
             ask(2000.0)

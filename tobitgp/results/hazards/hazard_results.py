@@ -80,7 +80,7 @@ class HazardResults(Results):
     _parts: HazardParts
     _from_zero = False
     _averages_warn = True
-    _no_mean = "the mean time rests on the hazard beyond the last one seen"
+    _no_mean = "the mean time depends on the hazard after the last observed time"
 
     def __init__(self, parts: HazardParts):
         self._parts = parts

@@ -171,7 +171,7 @@ def skewed_note(few: Mapping[str, Array]) -> list[str]:
     ratios = {name: np.exp(values) for name, values in few.items()}
     listed = "; ".join(f"{name} {top:.3g} ({lower:.3g}, {upper:.3g})" for name, (top, lower, upper) in ratios.items())
     return [
-        "Where few events tell of a coefficient its posterior is skewed, and the mean lies away from where the "
+        "Where few events are informative about a coefficient, its posterior is skewed, and the mean is not where the "
         "likelihood is highest. Hazard ratio at the maximum of Cox's partial likelihood, with 95% limits by its "
         f"profile: {listed}."
     ]

@@ -288,7 +288,7 @@ class LikelihoodResults(Results):
             ends = (limits.entry, limits.exit) if window.any() else None
         if what == "conditional":
             if len(exclude):
-                raise SpecError("what='conditional' holds what was seen of the whole response: no exclude=.")
+                raise SpecError("what='conditional' is given the observed response as a whole. Leave exclude= out.")
             asked, seen = self._seen(new, asked)
             ends = seen.within_window
         size, stream = read_draws(draws, rows=len(asked.index)), generator(rng)

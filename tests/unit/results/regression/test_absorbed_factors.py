@@ -105,7 +105,7 @@ def test_hypotheses_effects_and_nested_models(data, monkeypatch):
     smaller = tg.fit("y ~ C(h) | censor(-0.5)", coarse)
     assert a.lr_test(smaller).statistic == pytest.approx(b.lr_test(smaller).statistic, rel=1e-8)
     for fit in (a, b):
-        with pytest.raises(SpecError, match="its linear terms are no case of these"):
+        with pytest.raises(SpecError, match="its linear terms are not nested in these"):
             fit.lr_test(tg.fit("y ~ z + C(h) | censor(-0.5)", coarse))
 
 
