@@ -30,6 +30,7 @@ class Noise:
     scale: tuple[str, ...] | None = ()  # columns and processes of sigma= as it is; None where there is no sigma=
     otherwise: str = ""  # where the spread changes and there is no sigma=, or a curve of it is there
     scale_curves: bool = True  # gp() may be added to sigma=
+    of_scale: str = "sigma='~ {}'"  # the argument that models the scale by terms
     rougher: Mapping[str, str] = field(default_factory=dict)  # by column that has a smooth effect: what to try
 
     def of_spread(self, name: str, fit: Array, columns: pd.DataFrame) -> str:
@@ -40,7 +41,8 @@ class Noise:
         if self.scale is None or not name or curve in self.scale or (few and name in self.scale):
             return self.otherwise or "Try another family."
         curved = self.scale_curves and not few
-        ways = [f"sigma='~ {column}'"] * (name not in self.scale) + [f"sigma='~ {curve}', a curve"] * curved
+        ways = [self.of_scale.format(column)] * (name not in self.scale)
+        ways += [f"{self.of_scale.format(curve)}, a curve"] * curved
         if not ways:
             return self.otherwise or "Try another family."
         return f"Model the scale by {' or '.join(ways)}. {self.otherwise}".rstrip()
@@ -86,8 +88,12 @@ def _of_kind(results: Any) -> Noise:
         return _of_hazards(results)
     cured = parts.state.scale is not None and isinstance(parts.state.scale.spec, CureSpec)
     families, remedy, heavier, otherwise = _by_itself() if results._together is not None else _families(results, name)
-    if cured or parts.family.known_sigma is not None:
-        return Noise(f"{name} noise", remedy, heavier, not cured, None, f"{families}.")
+    if cured and parts.family.known_sigma is None:
+        both = f"formulas={{{{'sigma': '~ {{}}', 'cured': {parts.state.scale.spec.formula!r}}}}}"
+        return Noise(f"{name} noise", remedy, heavier, False, (), "", False, both)
+    if cured or parts.spec.formulas or parts.family.known_sigma is not None:
+        linear_alone = cured or bool(parts.spec.formulas)
+        return Noise(f"{name} noise", remedy, heavier, not linear_alone, None, f"{families}.")
     state = parts.state.scale
     curves_there = () if state is None else (term.name.removeprefix("sigma: ") for term in state.spec.gps)
     there = () if state is None else (*state.spec.names("linear"), *curves_there)

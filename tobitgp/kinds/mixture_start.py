@@ -120,8 +120,8 @@ def _responsibilities(start: Any, training: TrainingData | PartitionedData) -> S
         table = np.zeros(0)
     if table.ndim != 2:
         raise SpecError(
-            f"start={start!r:.60}: no start of a mixture. Give parameters (a DataFrame or dict with a value for each "
-            "component), responsibilities (an array with a row for each row of the data), or a fitted mixture."
+            f"start={start!r:.60}: not a start of a mixture. Give parameters (a DataFrame or dict with a value for "
+            "each component), responsibilities (an array with a row for each row of the data), or a fitted mixture."
         )
     if isinstance(training, PartitionedData):
         raise SpecError("start=: responsibilities need data in memory. Give parameters of the components instead.")

@@ -161,9 +161,9 @@ def _warn_blind(parts: RegressionParts) -> None:
         name for name, error in zip(parts.names, errors, strict=True) if np.isnan(error) and name != parts.shape_name
     ]
     if names:
-        rest = "rests" if len(names) == 1 else "rest"
+        depend = "depends" if len(names) == 1 else "depend"
         warnings.warn(
-            f"cov_type={parts.cov_type!r}: {quoted(tuple(names))} {rest} on rows that the model meets exactly, "
+            f"cov_type={parts.cov_type!r}: {quoted(tuple(names))} {depend} on rows that the model meets exactly, "
             "whatever their noise (the only row of a level, no more rows than parameters). Scores do not show it, and "
             "such standard errors are NaN; merge levels, or use cov_type='nonrobust'.",
             BoundaryWarning,

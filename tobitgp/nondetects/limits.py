@@ -284,8 +284,8 @@ def exceedance(
         highest = sample.limits.max(initial=-np.inf)
         if highest > standard:
             raise DataError(
-                f"standard={standard:g} is below the detection limit {highest:g}, so exceedances are unknown. Use a "
-                f"standard of {highest:g} or more."
+                f"standard={standard:g} is below the detection limit {highest:g}, so the number of "
+                "exceedances is unknown. Use method='mle', which fits a distribution."
             )
         above = int((sample.detects > standard).sum())
         found = (above / len(sample), *clopper_pearson(above, len(sample), level))

@@ -320,7 +320,7 @@ def test_a_component_below_all_limits_of_times_is_not_called_beyond_the_data(rng
 
 @pytest.mark.parametrize(("method", "words"), [("vbcm", "the prior determines"), ("em", "data determines")])
 def test_one_row_warns(method, words):
-    with pytest.warns(BoundaryWarning, match=f"There is one row, 3: .* {words}"):
+    with pytest.warns(BoundaryWarning, match=f"There is one row, 3: .*{words}"):
         tg.fit("y ~ mixture(1)", {"y": [3.0]}, method=method)
 
 

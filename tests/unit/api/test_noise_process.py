@@ -273,7 +273,7 @@ def test_the_scale_of_every_fit(data):
     [
         (CURVE, "~ gp(x)", {"method": "vi"}, "method='vi': .* requires method='ep'"),
         ("y ~ x", "~ gp(x)", {"method": "mle"}, "sigma: gp\\(x\\) is one"),
-        (CURVE, "~ 0 + gp(x)", {}, "leave out '0 \\+'"),
+        (CURVE, "~ 0 + gp(x)", {}, "Leave out '0 \\+'"),
         (CURVE, "~ gp(x, kernel='matern32', approximation='markov')", {}, "for processes of the mean"),
         ("y ~ gp(x, kernel='matern32', approximation='markov')", "~ gp(x)", {}, "'markov' is not supported with"),
         (CURVE, "~ gp(x)", {"method": tg.EP(inducing=tg.Inducing(5))}, "is not supported with a process in sigma="),

@@ -317,13 +317,13 @@ def test_causes_may_know_different_rows(mgus2):
 def test_survival_of_one_cause_says_that_it_is_net(mgus2):
     res = tg.fit("Surv(etime, text) ~ age", mgus2, family="weibull")
     plain = tg.fit("Surv(etime, text == 'pcm') ~ age", mgus2, family="weibull")
-    with pytest.warns(ApproximationWarning, match="net survival, of one cause"):
+    with pytest.warns(ApproximationWarning, match="net survival, for one cause"):
         S = res["pcm"].predict_survival_function(mgus2.head(2), TIMES)
     pd.testing.assert_frame_equal(S, plain.predict_survival_function(mgus2.head(2), TIMES))
-    with pytest.warns(ApproximationWarning, match="net survival, of one cause"):
+    with pytest.warns(ApproximationWarning, match="net survival, for one cause"):
         risk = res["pcm"].standardise({"age": [60, 70]}, "risk", TIMES)
     pd.testing.assert_frame_equal(risk, plain.standardise({"age": [60, 70]}, "risk", TIMES))
-    with pytest.warns(ApproximationWarning, match="net survival, of one cause"):
+    with pytest.warns(ApproximationWarning, match="net survival, for one cause"):
         tg.contrast(res["pcm"], {"age": 60}, {"age": 70}, what="risk", times=60)
     assert res["pcm"].plot_survival(times=TIMES).get_ylabel() == "net survival"
     assert plain.plot_survival(times=TIMES).get_ylabel() == "survival"
@@ -708,7 +708,7 @@ def test_nobody_may_be_censored(tmp_path):
         res = tg.fit(f"Surv(t, {written}) ~ 1", data, family="exponential")
         assert res.predict_cumulative_incidence(times=[5.0], cause=cause).iloc[0, 0] == pytest.approx(want, rel=1e-9)
         assert res.counts["censored"] == 0
-    assert "nobody censored" in str(res.summary()).splitlines()[0]
+    assert "none censored" in str(res.summary()).splitlines()[0]
     res.save(tmp_path / "fit")
     loaded = tg.load(tmp_path / "fit")
     assert loaded.parts.censored is None

@@ -1,5 +1,8 @@
 """What check() proposes: only what the kind of fit has, in words that can be copied, and helps."""
 
+import ast
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -65,6 +68,26 @@ def test_what_was_found_is_gone(name):
         verdicts.append(after.loc[name, "verdict"] if name in after.index else GOOD)
     assert GOOD in verdicts
     assert BAD not in verdicts[:1]
+
+
+@pytest.mark.slow
+def test_the_scale_of_times_of_which_some_are_cured():
+    """Formulas for both, which can be copied, and after which nothing is found."""
+    rng = np.random.default_rng(461)
+    n = 400
+    age = rng.uniform(20, 80, n)
+    size = np.exp((age - 50) / 40)
+    latent = np.exp((age - 50) / 40 + np.log(rng.weibull(1.5, n)) * size + 1.0)
+    time, end = np.where(rng.random(n) < 0.3, np.inf, latent), rng.uniform(5, 15, n)
+    data = pd.DataFrame({"age y": age, "time": np.minimum(time, end), "event": time <= end})
+    cure = tg.fit("Surv(time, event) ~ `age y`", data, family="weibull", cure="~ 1")
+    found = cure.check().table.loc["spread in age y"]
+    assert found["verdict"] == BAD
+    (code,) = re.findall(r"formulas=(\{.*?\})", found["words"])
+    both = tg.fit("Surv(time, event) ~ `age y`", data, family="weibull", formulas=ast.literal_eval(code))
+    assert both.check().table.loc["spread in age y", "verdict"] == GOOD
+    assert both.aic < cure.aic - 20.0
+    assert "formulas=" not in remedies(both).of_spread("age y", age, data)
 
 
 @pytest.mark.parametrize("sigma", ["~ z", "~ C(k)", "~ bs(z, df=3)", "~ z + C(k)", "~ gp(z)"])

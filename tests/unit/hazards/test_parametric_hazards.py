@@ -722,7 +722,7 @@ def test_curves_along_a_path_of_splines_with_hardly_an_event_a_knot():
 def test_selection_is_by_likelihood(lung):
     found = tg.select({"family": [WEIBULL, "weibull"]}, lung, formula=LINEAR, by="aic").table
     assert found["value"].iloc[0] == pytest.approx(found["value"].iloc[1], abs=1e-6)
-    with pytest.raises(SpecError, match="by='evidence' and method='mle' do not go together"):
+    with pytest.raises(SpecError, match="by='evidence' and method='mle' cannot be combined"):
         tg.select({"family": [WEIBULL, SPLINE]}, lung, formula=LINEAR)
 
 

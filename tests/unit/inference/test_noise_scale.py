@@ -112,7 +112,7 @@ VALUES = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:bound='karlova' is no bound")
+@pytest.mark.filterwarnings("ignore:bound='karlova' is not a bound")
 @pytest.mark.parametrize(("formula", "family", "method", "sigma", "options"), CASES)
 @pytest.mark.slow_cases(
     "inside ~ m + gp(x, line=False) | truncate(-1.5, 2.5)-gaussian-ep-~ z-options6",

@@ -248,11 +248,11 @@ def test_who_has_no_path(lung, weibull, piecewise, path):
     for res in (normal, scaled):
         with pytest.raises(SpecError, match="no accelerated time"):
             res.predict_survival_function(path, **ask)
-    with pytest.raises(SpecError, match="by maximum likelihood, and with family='ph'"):
+    with pytest.raises(SpecError, match="by maximum likelihood, or family='ph'"):
         tg.fit(FORMULA, lung, family="weibull", method=tg.EP(hyper="maximize")).predict_hazard(path, **ask)
     cured = tg.datasets.simulate_cure(n=400, rng=1).assign(start=0.0)
     res = tg.fit("Surv(start, time, event) ~ treated", cured, family="weibull", cure="~ 1")
-    with pytest.raises(SpecError, match="by maximum likelihood, and with family='ph'"):
+    with pytest.raises(SpecError, match="by maximum likelihood, or family='ph'"):
         res.predict_survival_function(cured.head(3).assign(who=[1, 2, 3]), **ask)
 
 

@@ -237,7 +237,7 @@ def test_rows_with_missing_values_are_left_out(lognormal, gbsg2):
 
 
 def test_areas_beyond_the_last_time_are_named(lognormal):
-    with pytest.warns(ApproximationWarning, match="beyond 2659, the last time seen"):
+    with pytest.warns(ApproximationWarning, match="beyond 2659, the last observed time"):
         lognormal.standardise("horTh", "rmst", times=5000.0)
 
 
