@@ -189,7 +189,7 @@ def test_a_dot_holds_what_has_a_slope_in_each_group(df):
 
 
 def test_what_is_left_to_priors_is_said(df):
-    with pytest.warns(tg.errors.BoundaryWarning, match="one group in re"):
+    with pytest.warns(tg.errors.BoundaryWarning, match="one group of re"):
         tg.fit("y ~ (1 | one)", df.assign(one="a"))
     rng = np.random.default_rng(1)
     exact = df.assign(y=rng.normal(size=8)[df["g"].astype(int)] * (2.0 + df["z"]) + 0.3 * rng.normal(size=60))

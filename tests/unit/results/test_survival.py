@@ -253,7 +253,7 @@ def test_curves_that_make_no_sense(fits, data, kind, options, words):
         res.predict_restricted_mean(rows, 1.0, conditional_after=1.0, interval=0.9)
     with pytest.raises(SpecError, match="scoring_method="):
         res.score(data, "brier")
-    with pytest.raises(SpecError, match=r"score\(\) needs what was seen"):
+    with pytest.raises(SpecError, match=r"score\(\) requires the response"):
         res.score(data[["age", "sex"]])
     with pytest.raises(SpecError, match="these data have none"):
         res.score(rows.assign(time=np.nan))
