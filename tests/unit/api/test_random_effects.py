@@ -150,7 +150,7 @@ def test_priors_of_correlations(df):
         ({"fixed": {"cor(re(g))[z, f[T.q]]": 0.1}}, "give 'cor\\(re\\(g\\)\\)\\[Intercept, z\\]' too"),
         (
             {"fixed": {COR: 0.9, "cor(re(g))[Intercept, f[T.q]]": 0.9, "cor(re(g))[z, f[T.q]]": -0.9}},
-            "no correlations together",
+            "are not valid together",
         ),
         ({"priors": {COR: tg.LKJ(1.0), "cor(re(g))[z, f[T.q]]": tg.LKJ(2.0)}}, "have one prior"),
     ],
@@ -200,7 +200,7 @@ def test_what_is_left_to_priors_is_said(df):
 
 def test_groupings_too_large_to_cross_are_refused(df, monkeypatch):
     monkeypatch.setattr(process_choices, "MOST_CROSSED", 2)
-    with pytest.raises(tg.errors.DataError, match="3 coefficients of a beside"):
+    with pytest.raises(tg.errors.DataError, match="3 coefficients of a in addition to"):
         tg.fit("y ~ (1 | a) + (1 | g)", df)
 
 
