@@ -129,7 +129,7 @@ def loo(results: Fit, method: Literal["auto", "psis", "ep"] = "auto", *, draws: 
     Leave-one-out cross-validation (ep) of 30 rows
       elpd     -10.40   se 2.88
       p          8.08
-      every row can be trusted
+      the estimates of all rows are reliable
     """
     found = results._make_elpd("loo", draws, rng, method)
     elpd.warn_of(found)
@@ -178,7 +178,7 @@ def waic(results: Fit, *, draws: int = DRAWS, rng: Rng = None) -> WAIC:
     WAIC of 228 rows
       elpd   -1155.07   se 39.88
       p          3.24
-      every row can be trusted
+      the estimates of all rows are reliable
     """
     found = results._make_elpd("waic", draws, rng)
     elpd.warn_of(found)
