@@ -21,7 +21,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Give a file beside its place, which is moved there once all is written."""
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
-        raise OSError("this is no ordinary file")
+        raise OSError("this is not an ordinary file")
     temporary = _temporary(target)
     try:
         with temporary.open("xb") as file:

@@ -46,19 +46,19 @@ ELSEWHERE = {
     "instruments": "residuals of a first regression on them are a column: y ~ x + residual (Smith and Blundell)",
     "k": "inducing=20 is a setting of the method, e.g. method=tg.EP(inducing=20)",
     "knots": "for gp(x), inducing=20 is a setting of the method; a spline is a term: y ~ bs(x, knots=[1, 2])",
-    "left": "limits stand in the formula: y ~ x | censor(0)",
-    "ll": "limits stand in the formula: y ~ x | censor(0)",
+    "left": "write limits in the formula: y ~ x | censor(0)",
+    "ll": "write limits in the formula: y ~ x | censor(0)",
     "offset": "an offset is a term: y ~ x + offset(m)",
     "pweights": "write weights='w', cov_type='HC0', cov_kwds={'weights': 'sampling'}",
     "random_state": "write rng=0",
-    "right": "limits stand in the formula: y ~ x | censor(upper=4)",
+    "right": "write limits in the formula: y ~ x | censor(upper=4)",
     "robust": "write cov_type='HC0'",
     "scale": "write fixed={'sigma': 1}",
     "seed": "write rng=0",
     "selection": "sample selection is in R's sampleSelection, Stata's heckman and Python's py4etrics",
     "strata": "write sigma='~ C(g)'",
     "time_effects": "effects of each period are a term: y ~ x + C(year)",
-    "ul": "limits stand in the formula: y ~ x | censor(upper=4)",
+    "ul": "write limits in the formula: y ~ x | censor(upper=4)",
     "use_t": "tails are normal; for few clusters bootstrap(groups=) is of the results",
     "vce": "write cov_type='HC0', or cov_type='cluster', cov_kwds={'groups': 'g'}; bootstrap() is of the results",
 }
@@ -263,7 +263,9 @@ def refuse_with_mle(asked: FitOptions) -> None:
     for name, value in asked.named(_OF_POSTERIORS).items():
         none_at_all = name == "priors" and isinstance(value, Mapping) and not value
         if _is_named(name, value) and not none_at_all:
-            raise SpecError(f"{name}= goes with Gaussian processes and their priors, not with method='mle'.")
+            raise SpecError(
+                f"{name}= is not supported with method='mle', which has no priors. Leave it out, or use method='ep'."
+            )
 
 
 def refuse_with_cure(given: Mapping[str, Any], family: object, spec: ModelSpec) -> None:
@@ -278,8 +280,8 @@ def refuse_with_cure(given: Mapping[str, Any], family: object, spec: ModelSpec) 
     if wrong:
         names = ", ".join(repr(row.name) for row in FAMILIES.values() if row.log_time)
         raise SpecError(
-            f"cure= goes with maximum likelihood and linear terms of the families {names}; it does not go with "
-            f"{' and '.join(wrong)}."
+            f"cure= requires maximum likelihood, linear terms and one of the families {names}; it is not supported "
+            f"with {' and '.join(wrong)}."
         )
 
 
@@ -287,7 +289,8 @@ def refuse_without_mle(cov_type: str, cov_kwds: Mapping[str, Any] | None) -> Non
     """Refuse what only maximum likelihood supports beside a posterior."""
     if cov_type != "nonrobust" or cov_kwds is not None:
         raise SpecError(
-            "cov_type= and cov_kwds= go with maximum likelihood (method='mle'); a posterior has one covariance."
+            "cov_type= and cov_kwds= require maximum likelihood (method='mle'). Leave them out: a posterior has one "
+            "covariance."
         )
 
 

@@ -300,7 +300,7 @@ def _read_limits(lower: Any, upper: Any, n: int) -> dict[str, Array]:
             values = np.array(np.nan)
         if np.isnan(values).any() or values.shape not in ((), (n,)):
             raise DataError(
-                f"{name}= takes a number, or one for each of the {n} rows, and no NaN: -inf and inf are no limits."
+                f"{name}= must be a number, or one for each of the {n} rows, without NaN; -inf and inf mean no limit."
             )
         kept = np.asarray(given)  # in single precision where it was, which is read as written
         limits[name] = np.broadcast_to(kept if kept.dtype.kind == "f" else values, (n,)).copy()

@@ -321,7 +321,7 @@ def _quoted(df: Any, name: Any, of: str) -> str:
     present = column_names(df)
     if not isinstance(name, str) or name not in present:
         some = ", ".join(repr(column) for column in present[:10])
-        raise DataError(f"{of}={name!r} is no column of the data, which hold {some}{', ...' * (len(present) > 10)}.")
+        raise DataError(f"{of}={name!r} is not a column of the data, which have {some}{', ...' * (len(present) > 10)}.")
     if "`" in name:
         raise DataError(f"{of}={name!r}: a column that a formula can name has no backtick in its name.")
     return f"`{name}`"

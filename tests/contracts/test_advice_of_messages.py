@@ -1,56 +1,11 @@
 """What warnings and errors propose is carried out as they write it: it runs, and what they told of is gone."""
 
-import warnings
-from typing import Any, NamedTuple
-
 import numpy as np
 import pandas as pd
 import pytest
-from support.methods import with_settings
+from support.mistakes import D, Mistake, N, at_maximum, fit, follow, heard
 
 import tobitgp as tg
-
-N = 60
-
-
-def rows():
-    """Small data with columns for every mistake."""
-    rng = np.random.default_rng(0)
-    x, k = rng.normal(size=N), np.arange(N)
-    data = pd.DataFrame({"x": x, "z": rng.uniform(0, 4, N), "g": np.repeat(list("abc"), 20), "firm": k % 15})
-    data["y"], data["w"] = x + 0.5 * rng.normal(size=N), rng.uniform(0.5, 2.0, N)
-    data["far"], data["same"] = np.where(k == 3, 1e4, data["y"]), np.where(k > 0, 1.0, 2.0)
-    data["t"], data["e"] = np.exp(0.5 * x + 0.4 * rng.normal(size=N)), (k % 3 > 0) * 1
-    data["low"], data["c"], data["nd"] = -1.0, np.maximum(data["y"], -1.0), (data["y"] < -1.0) * 1
-    data["q"] = np.where(data["y"] < -1.0, np.where(k % 2, "U", "UJ"), "")
-    data["seven"], data["twice"], data["row"], data["solo"] = 7.0, 2.0 * x, [f"r{i}" for i in k], k == 0
-    data["day"] = pd.date_range("2020-01-01", periods=N)
-    data["month"] = data["day"].dt.to_period("D")
-    data["text"] = data["x"].astype(object)
-    data.loc[0, "text"] = "?"
-    data["id"], data["start"], data["died"] = k // 2, np.tile([0.0, 1.0], N // 2), np.tile([0, 1], N // 2) * (k % 4 > 1)
-    data["stop"] = np.where(k % 2, data["start"] + 0.5 + data["t"], 1.0)
-    return data
-
-
-D = rows()
-
-
-class Mistake(NamedTuple):
-    """A call, words of the remedy in what it says, and calls that follow them."""
-
-    call: Any
-    words: str
-    remedies: tuple[Any, ...]
-
-
-def fit(formula, data=D, **options):
-    return tg.fit(formula, data, **options)
-
-
-def at_maximum(formula, data=D, **options):
-    return tg.fit(formula, data, **with_settings(options, hyper="maximize", n_starts=1))
-
 
 THRICE = pd.concat([D, D, D], ignore_index=True)
 TIMES, PARTS = "Surv(t, e) ~ x", "Surv(start, stop, died) ~ x"
@@ -79,15 +34,15 @@ MISTAKES = {
     ),
     "one row is exact": Mistake(
         lambda: fit("same ~ x | censor(1.0)"),
-        "give it by fixed={'sigma': ...}, or ask for a posterior by method='ep'",
+        "Fix it by fixed={'sigma': ...}, or fit a posterior by method='ep'",
         (lambda: fit("same ~ x | censor(1.0)", fixed={"sigma": 0.5}),),
     ),
     "one group": Mistake(
-        lambda: at_maximum("y ~ x + (1 | seven)"), "leave it out", (lambda: at_maximum("y ~ x", method="ep"),)
+        lambda: at_maximum("y ~ x + (1 | seven)"), "Leave it out", (lambda: at_maximum("y ~ x", method="ep"),)
     ),
     "a group for every row": Mistake(
         lambda: at_maximum("y ~ x + (1 | row)"),
-        "leave the term out, or fix one of the two",
+        "Leave the term out, or fix one of the two",
         (
             lambda: at_maximum("y ~ x", method="ep"),
             lambda: at_maximum("y ~ x + (1 | row)", fixed={"sigma": 0.3}),
@@ -178,7 +133,7 @@ MISTAKES = {
     "dates": Mistake(lambda: fit("y ~ day"), "write decimal_year(day)", (lambda: fit("y ~ decimal_year(day)"),)),
     "text among numbers": Mistake(
         lambda: fit("y ~ text"),
-        "make it all numbers or all text",
+        "Make it all numbers or all text",
         (lambda: fit("y ~ text", D[1:].assign(text=D["text"][1:].astype(float))),),
     ),
     # errors about families, methods and errors
@@ -212,7 +167,7 @@ MISTAKES = {
     ),
     "a process with a parametric baseline": Mistake(
         lambda: fit("Surv(t, e) ~ gp(x)", family=tg.PH("weibull")),
-        "tg.PH(baseline='gp') takes processes",
+        "tg.PH(baseline='gp') supports processes",
         (lambda: at_maximum("Surv(t, e) ~ gp(x)", family=tg.PH(baseline="gp")),),
     ),
     "an effect of levels that changes": Mistake(
@@ -294,37 +249,10 @@ MISTAKES = {
 }
 
 
-def heard(call):
-    """What a call answers, and all that it says."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            answer = call()
-        except (tg.errors.TobitGPError, TypeError) as error:
-            return None, [str(error)]
-    return answer, [str(one.message) for one in caught]
-
-
 @pytest.mark.parametrize("name", MISTAKES)
 def test_remedies_run_and_help(name):
     """The same is not said again, and there are numbers."""
-    mistake = MISTAKES[name]
-    _, said = heard(mistake.call)
-    assert any(mistake.words in text for text in said), said
-    for remedy in mistake.remedies:
-        answer, now = heard(remedy)
-        assert answer is not None, now
-        assert not [text for text in now if mistake.words in text]
-        assert_numbers(answer)
-
-
-def assert_numbers(answer):
-    """Estimates, or a table, are finite."""
-    if hasattr(answer, "bse"):
-        assert np.isfinite(answer.params).all()
-        assert np.isfinite(answer.bse).all()
-    elif isinstance(answer, pd.Series | pd.DataFrame):
-        assert np.isfinite(answer.to_numpy(dtype=float)).all()
+    follow(MISTAKES[name])
 
 
 def test_a_distribution_with_long_tails_is_not_moved_by_a_value_far_out():

@@ -77,6 +77,8 @@ PLAIN = {
 }
 
 ALL = {**WORDS, **PLAIN}
+NUMBERS = "0.5: a digit before the point"  # in the code of messages a point begins a format
+OF_MESSAGES = {word: instead for word, instead in PLAIN.items() if instead != NUMBERS}
 
 # Folders and files of the package whose every text is held to WORDS; one that is cleaned joins them.
 HELD = ["api.py", "engines", "errors.py", "files.py", "formula", "inference", "model.py", "options.py", "priors"]
@@ -91,6 +93,14 @@ def texts(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     found = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
     return [re.sub(r"`[^`\n]*`", "", text) for text in found if " " in text]
+
+
+def messages(path):
+    """String constants with a blank in them that are no docstrings: errors, warnings, findings, notes and labels."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in alone]
+    return [node.value for node in found if isinstance(node.value, str) and " " in node.value.strip()]
 
 
 def forbidden(text, words):
@@ -143,6 +153,25 @@ def test_words_that_no_text_of_the_package_has():
         str(p): bad for p in modules() if (bad := [item for text in texts(p) for item in forbidden(text, NOWHERE)])
     }
     assert found == {}
+
+
+@pytest.mark.slow
+def test_messages_are_in_plain_english():
+    found = {
+        str(p): bad
+        for p in modules()
+        if (bad := [item for text in messages(p) for item in forbidden(text, OF_MESSAGES)])
+    }
+    assert len(OF_MESSAGES) == len(PLAIN) - 1
+    assert found == {}
+
+
+def test_messages_are_read_without_docstrings(tmp_path):
+    path = tmp_path / "one.py"
+    path.write_text('"""It stands here."""\nraise ValueError(f"x={1}: cure= goes with {2}", "nobody")\n')
+    assert [instead for text in messages(path) for _, instead in forbidden(text, OF_MESSAGES)] == [
+        "works with, requires, belongs to"
+    ]
 
 
 def test_the_words_are_found():

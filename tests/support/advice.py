@@ -30,7 +30,7 @@ def remedies_in(words):
             return eval(inside, {"tg": tg, "data": data, "formula": formula, "rest": rest}).best
 
         found.append((code, select))
-    plain = re.sub(r"tg\.select\(.*?\)", "", words)
+    plain = re.sub(r"tg\.select\(.*?\)|\S*gp\([^()]*\) is too smooth.*", "", words)  # such a term is there
     for name, value in re.findall(r"\b(sigma|family|method)=('[^']*'|tg\.\w+\([^)]*\))", plain):
         if name == "family" and re.search(r"tv\(", plain):
             continue

@@ -265,7 +265,7 @@ def test_a_sigma_beside_which_the_data_are_nothing():
     """A regression says so, and names no rows that run off where there are none."""
     data = rows()
     tiny = data.assign(y=1e-40 * data["y"], l=-0.4e-40)
-    with pytest.warns(ConvergenceWarning, match="beside sigma the rows tell as good as nothing"):
+    with pytest.warns(ConvergenceWarning, match="relative to sigma, the rows have almost no information"):
         tg.fit("y ~ x | censor(l)", tiny, fixed={"sigma": 1e120})
 
 

@@ -261,7 +261,7 @@ def test_a_level_for_every_row(known, told):
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         tg.fit("y ~ x + re(id)", data.astype({"id": str}), fixed=known, method=tg.EP(hyper="maximize"))
-    assert sum("only the priors tell sd(re(id)) from sigma" in str(w.message) for w in heard) == told
+    assert sum("only the priors distinguish sd(re(id)) from sigma" in str(w.message) for w in heard) == told
 
 
 def test_predicting_leaves_numpy_alone_and_repeats():

@@ -163,7 +163,7 @@ def test_what_makes_no_sense(data):
     with pytest.raises(SpecError, match="weights_col"):
         tg.SurvivalModel("age", weights="n")
     for columns in (("tim", "event"), ("time", "dead"), (3, "event")):
-        with pytest.raises(DataError, match="is no column"):
+        with pytest.raises(DataError, match="is not a column"):
             tg.SurvivalModel("age").fit(data, *columns)
     with pytest.raises(DataError, match="weights_col="):
         tg.SurvivalModel("age").fit(data, "time", "event", weights_col="n")

@@ -114,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--se", action="store_true", help="add standard deviations")
     one.add_argument("--exclude", nargs="+", action="extend", default=[], metavar="TERM", help="set a term to zero")
     one.add_argument(
-        "--keep", nargs="+", action="extend", default=[], metavar="COLUMN", help="write it beside, as an id"
+        "--keep", nargs="+", action="extend", default=[], metavar="COLUMN", help="also write these columns, e.g. an id"
     )
     one.add_argument("--out", help="CSV or Parquet by its suffix; CSV to stdout without", **_FILE)
 
@@ -158,7 +158,11 @@ def _add_fit(commands: Any) -> None:
     one.add_argument("--cov-type", choices=errors, default="nonrobust", help="by maximum likelihood")
     told = "by maximum likelihood: errors clustered by a column; again for another direction"
     one.add_argument("--cluster", metavar="COLUMN", action="append", help=told)
-    one.add_argument("--hyper", choices=["auto", "integrate", "maximize"], help="of a posterior; auto without it")
+    one.add_argument(
+        "--hyper",
+        choices=["auto", "integrate", "maximize"],
+        help="average over hyper-parameters, or maximise; of a posterior, default auto",
+    )
     one.add_argument("--censored", choices=["model", "drop", "ignore"], default="model")
     one.add_argument("--missing", choices=["drop", "raise"], default="drop")
     one.add_argument("--inducing", help="auto, none, or a number of inducing inputs; auto without it")
@@ -214,7 +218,7 @@ def _clustered(options: argparse.Namespace) -> dict[str, Any]:
     if options.cluster is None:
         return {"cov_type": options.cov_type}
     if options.cov_type != "nonrobust":
-        raise SpecError(f"--cluster is a kind of covariance of its own; leave --cov-type {options.cov_type} out.")
+        raise SpecError(f"--cov-type {options.cov_type} cannot be combined with --cluster. Leave one of them out.")
     return {"cov_type": "cluster", "cov_kwds": {"groups": options.cluster}}
 
 
@@ -225,7 +229,7 @@ def _family(options: argparse.Namespace) -> str | PH | None:
     if not given:
         return options.family
     if options.family != PH.name:
-        raise SpecError(f"--{next(iter(given))} goes with --family {PH.name}.")
+        raise SpecError(f"--{next(iter(given))} requires --family {PH.name}.")
     return PH(**given)
 
 

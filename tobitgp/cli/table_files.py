@@ -100,8 +100,8 @@ def read_dates(data: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
             wrong = data[name][dates.isna() & data[name].notna()]
             if len(wrong):
                 raise DataError(
-                    f"Column {name!r} holds {wrong.iloc[0]!r} in row {wrong.index[0]}, which is no date; "
-                    "ISO 8601 is read, as 2024-03-31 or 2024-03-31T12:00."
+                    f"Column {name!r} holds {wrong.iloc[0]!r} in row {wrong.index[0]}, which is not a date. "
+                    "Write dates by ISO 8601, e.g. 2024-03-31 or 2024-03-31T12:00."
                 )
             read[name] = dates
     return data.assign(**read) if read else data
@@ -133,7 +133,7 @@ def check_targets(targets: Mapping[str, Path | None], read: Iterable[Path] = ())
         problems = {
             f"there is no folder {folder!r}.": not target.parent.is_dir(),
             "this is a folder.": target.is_dir(),
-            "this is no ordinary file.": target.exists() and not target.is_file(),
+            "this is not an ordinary file.": target.exists() and not target.is_file(),
             f"the name ends in one of {', '.join(allowed)}.": target.suffix.lower() not in allowed,
             f"this would replace {taken.get(place)}; name another file.": place in taken,
             f"the folder {folder!r} cannot be written to.": not os.access(os.path.dirname(place), os.W_OK),

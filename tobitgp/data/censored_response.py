@@ -30,10 +30,9 @@ from tobitgp.formula.spec import CensoringSpec, Expression, Flag, ModelSpec
 from tobitgp.typing import Array, BoolArray, IntArray
 
 _NONE_CENSORED = (
-    "No row is censored: no value lies at or beyond its limit in censor(...), which is then without effect. A row is "
-    "censored where the response stands at its limit, on the scale of the response as written; where non-detects are "
-    "marked by another column write censor(nondetect=flag) with the limit in the response, and where rows beyond the "
-    "limit are not in the data at all write truncate(...)"
+    "No row is censored: no value is at or beyond its limit, so censor(...) has no effect. Write the limit on the "
+    "scale of the response; or censor(nondetect=flag), if a column marks non-detects and the response is their limit; "
+    "or truncate(...), if rows beyond the limit are not in the data."
 )
 
 
@@ -290,7 +289,7 @@ def _refuse_text_limits(spec: ModelSpec, table: Table) -> None:
         if not (limits or absent) or any(map(is_unread, levels)):
             continue
         held = "limits such as '<0.5'" if limits else "non-detects such as 'ND'"
-        what = f"Column {name!r} holds text with {held}, which say by themselves what is censored"
+        what = f"Column {name!r} holds text with {held}, which define the censoring"
         alone = f"write {name} ~ ... | censor(limit)" if absent else f"write {name} ~ ..."
         if spec.response.kind != "value" or spec.response.flag is not None:
             start = len(spec.formula) - len(spec.formula.lstrip())
@@ -300,8 +299,8 @@ def _refuse_text_limits(spec: ModelSpec, table: Table) -> None:
         if spec.censoring is not None and (spec.flag is not None or spec.censoring.upper is not None):
             raise FormulaError(f"{what}; {alone}", spec.formula, spec.censoring.start)
         if bare_column(spec.response.value, table) is None:
-            remedy = f"{alone}, with family='lognormal' where its logarithm is meant"
-            raise DataError(f"{what}; they are read only where the column stands alone: {remedy}.")
+            remedy = f"{alone}, with family='lognormal' to model its logarithm"
+            raise DataError(f"{what}, but only if the response is this column alone; {remedy}.")
 
 
 def _read_value(spec: ModelSpec, table: Table, seen: BoolArray | bool = True) -> Array:

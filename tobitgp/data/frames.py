@@ -286,5 +286,5 @@ def by_label(what: str, name: str, given: pd.Series[Any], index: pd.Index) -> pd
         raise DataError(f"{what} are a Series with labels that the data have not, such as {strange[0]}; {remedy}.")
     if not (given.index.is_unique and index.is_unique):
         twice = given.index[given.index.duplicated()].append(index[index.duplicated()])[0]
-        raise DataError(f"{what} are a Series whose labels do not tell the rows apart: {twice} is twice; {remedy}.")
+        raise DataError(f"{what} are a Series with repeated labels: {twice} occurs twice; {remedy}.")
     return given.reindex(index)

@@ -100,10 +100,10 @@ def warn_split_subjects(spec: ModelSpec, training: TrainingData, data: Frame, co
     for name in frame.columns:
         if name not in known and _changes(frame[name], training, covariates.drop(columns=name, errors="ignore")):
             warnings.warn(
-                f"Column {name!r} tells subjects whose rows follow one another in time, with covariates that change. A "
-                "row is taken for a late entry of a subject who always had its covariates, as is right for "
-                f"family='weibull' and 'exponential', whose hazards are proportional; give id={name!r} for times that "
-                "run by the covariates of each row, or with family='ph'.",
+                f"Column {name!r} names subjects with several rows, between which covariates change. Each row is "
+                f"treated as the late entry of a subject who always had its covariates, which is correct for "
+                f"family='weibull' and 'exponential', whose hazards are proportional. For other families, give "
+                f"id={name!r}.",
                 UserWarning,
                 stacklevel=user_level(),
             )

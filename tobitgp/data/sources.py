@@ -177,7 +177,9 @@ def find_files(path: Any) -> list[str]:
     """Parquet files that a path, a pattern or a folder names, sorted."""
     text = os.path.expanduser(os.fspath(path))
     if "://" in text:
-        raise DataError(f"{text!r} is no path in the file system; give dask.dataframe.read_parquet({text!r}) as data.")
+        raise DataError(
+            f"{text!r} is not a path in the file system. Give dask.dataframe.read_parquet({text!r}) as data."
+        )
     if os.path.isdir(text):
         found = sorted(str(file) for file in Path(text).rglob("*") if _is_data(file.relative_to(text)))
         if not found:

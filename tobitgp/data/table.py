@@ -220,8 +220,8 @@ def _wrong_objects(name: str, values: Any, missing: BoolArray, index: pd.Index) 
     if "str" in types:
         others = ", ".join(kind for kind in types if kind != "str")
         rows = Table({}, index).rows(np.array([isinstance(value, str) for value in values]))
-        mixed = f"text and {others} mixed; text stands in {rows}"
-        return DataError(f"Column {name!r} holds {mixed}; make it all numbers or all text.")
+        mixed = f"text and {others} mixed, with text in {rows}"
+        return DataError(f"Column {name!r} holds {mixed}. Make it all numbers or all text.")
     numbers = all(isinstance(value, Number) for value in present)
     remedy = f"make numbers of it: df[{name!r}] = pd.to_numeric(df[{name!r}])" if numbers else "give numbers or text"
     return DataError(f"Column {name!r} has the type object and holds {', '.join(types)}; {remedy}.")

@@ -118,12 +118,10 @@ def _remedy(column: Column, wrong: Sequence[Any]) -> str:
         return "a response of text holds numbers, limits such as '<0.5' and '>100', and non-detects such as 'ND' only"
     listed = ", ".join(map(repr, units[:5]))
     if len(units) > 1:
-        return f"{listed} are no part of a number: bring the column to one unit, and leave the unit out"
+        return f"{listed} are not parts of a number: convert the column to one unit, and remove the unit"
     pattern = r"\s*" + re.escape(units[0])
     code = f"df[{name!r}] = df[{name!r}].replace({pattern!r}, '', regex=True)"
-    return (
-        f"{listed} is no part of a number (of qualifiers, U, UJ and J are read); where it is a unit, remove it: {code}"
-    )
+    return f"{listed} is not part of a number (the qualifiers U, UJ and J are read). If it is a unit, remove it: {code}"
 
 
 def _qualified(name: str, codes: Sequence[str]) -> str:
@@ -138,5 +136,5 @@ def _qualified(name: str, codes: Sequence[str]) -> str:
     code = f"df[{name!r}] = df[{name!r}].replace({pattern!r}, '', regex=True)"
     return (
         f"{listed} is a qualifier of the laboratory, not a unit, and its meaning differs, so look it up (often "
-        f"{meaning}); leave out rows that are no measurements, and where they are values remove the letter: {code}"
+        f"{meaning}); drop rows that are not measurements, and remove the letter from values: {code}"
     )

@@ -74,7 +74,7 @@ def plot_calibration(results: Fit, ax: Any = None, *, time: float | None = None,
         return plot_calibration(predicted_survival(results), ax)
     at, *more = read_times(time, "time")
     if more:
-        raise SpecError("plot_calibration(time=) takes one time; draw others on axes of their own, by ax=.")
+        raise SpecError("plot_calibration(time=) must be one time. Draw other times on other axes by ax=.")
     since = None if landmark is None else float(read_times(landmark, "landmark")[0])
     lower, upper, weight, entry = _right_censored(results, since)
     if since is not None and not (since < at and (lower > since).any()):
@@ -178,8 +178,8 @@ def plot_predictive_check(
         replicates = results.sample(draws=draws, rng=rng).to_numpy()[rows.kept]
     elif (ends[0] != ends[1]).any() and not _share_window(rows.response):
         raise SpecError(
-            "plot_predictive_check() cannot show rows of which some are censored and each has a window of its own, "
-            "as after late entry: where they were censored then depends on the window. See plot_calibration()."
+            "plot_predictive_check() cannot show censored rows with a different window for each row, "
+            "e.g. after late entry: where they were censored depends on the window. Use plot_calibration()."
         )
     else:
         replicates = results._draw_inside(read_draws(draws, rows=len(ends[0])), rng)

@@ -30,7 +30,7 @@ from tobitgp.diagnostics.training_draws import training_rows
 from tobitgp.errors import SpecError
 from tobitgp.inference.evidence import COARSE
 from tobitgp.inference.fitted import NEIGHBOURS_REMEDY, coarse_remedy, coarse_words, neighbours_words
-from tobitgp.inference.screening import screen
+from tobitgp.inference.screening import ScaleCandidate, screen
 from tobitgp.numerics.sampling import random_points
 from tobitgp.results.fit import Fit
 
@@ -52,10 +52,18 @@ def missed_findings(results: Any) -> Iterator[Finding]:
     short = [names[i] for i, value in screened.shortest if theta[i] < value + _AT_END]
     there = {names[i]: float(f"{parameters.values(best.theta)[i]:.2g}") for i in best.scales}
     if best.gain >= CLEAR:
-        words = f"other length-scales promise {best.gain:.1f} nats more: compare a fit with start={there}"
+        words = (
+            f"other length-scales would raise the log evidence by about {best.gain:.1f} nats. Fit again with "
+            f"start={there}, and keep the fit with the higher log_evidence"
+        )
         yield plain("structure", words, value=best.gain, good=False)
     elif short:
-        words = f"{', '.join(short)} as short as neighbouring rows are apart: the curve may be noise of another kind"
+        known = "sigma" in names and not parameters.free[names.index("sigma")]
+        remedy = "Estimate sigma: leave it out of fixed=" if known else "Compare the log_evidence of a fit without gp()"
+        words = (
+            f"{', '.join(short)} is as short as the distance between neighbouring rows: the curve may follow the "
+            f"noise. {remedy}"
+        )
         yield plain("structure", words, value=best.gain, good=False)
 
 
@@ -76,18 +84,27 @@ def structure_findings(results: Any) -> Iterator[Finding]:
     names, units = parameters.names, parameters.units
     looked = ", ".join(f"{names[i]} {np.exp(value) * units[i]:.2g}" for i, value in screened.shortest)
     there = ", ".join(f"{names[i]} {parameters.values(best.theta)[i]:.2g}" for i in best.scales)
-    words = f"no further component is seen beside the terms; looked for down to {looked}"
+    words = f"the residuals have no further structure; searched down to {looked}"
     if best.gain >= SLIGHT:
         words = (
-            f"residuals hold structure at {there}: one more component there would gain about {best.gain:.1f} nats "
-            f"(score z = {best.z:.1f}; looked for down to {looked})"
+            f"the residuals have structure at {there}: one more component there would gain about {best.gain:.1f} nats "
+            f"(score z = {best.z:.1f}; searched down to {looked})"
         )
     if best.gain >= CLEAR:
-        words += (
-            f". One length-scale cannot hold both: add a second term beside {gp.terms[best.term].name} with another "
-            "name=, or try kernel='rq' or 'matern32'"
-        )
+        words += f". One length-scale does not fit both. {_second_component(gp, best)}"
     yield plain("structure", words, value=best.gain, good=best.gain < CLEAR)
+
+
+def _second_component(gp: Any, best: ScaleCandidate) -> str:
+    """How to add the component that a screening found; from its own start, as two terms alike stay alike."""
+    term, parameters = gp.terms[best.term], gp.parameters
+    names, values, own = parameters.names, parameters.values(best.theta), term.name
+    start = {names[i].replace(own, "second"): values[i] for i in best.scales}
+    if f"sd({own})" in names:
+        start["sd(second)"] = np.exp(best.sd) * parameters.units[names.index(f"sd({own})")]
+    rounded = {name: float(f"{value:.2g}") for name, value in start.items()}
+    rational = ", or write kernel='rq' in it" if [factor.kernel for factor in term.factors] == ["rbf"] else ""
+    return f"Add {own} a second time with name='second', and start={rounded}{rational}; compare log_evidence"
 
 
 def check(results: Fit, *, rng: int | np.random.Generator | None = None) -> Check:
@@ -131,7 +148,7 @@ def check(results: Fit, *, rng: int | np.random.Generator | None = None) -> Chec
     True
     """
     training_rows(results.parts, "check()")
-    words = "the fit converged" if results.converged else "not converged; see the notes of summary()"
+    words = "the fit converged" if results.converged else f"not converged. {results._search_message}"
     converged = plain("convergence", words, good=bool(results.converged), otherwise=BAD)
     # What else looks at a fit is yielded here.
     return Check(judge([converged, *results._findings(rng), *results._row_tests(rng)]))
@@ -177,7 +194,7 @@ def _left_out(results: Any, rng: Any) -> Iterator[Finding | RawTest]:
         scores = results.residuals("quantile", rng=rng).to_numpy()[rows.kept]
         yield influence(scores, found.pointwise["p"].dropna(), total)
     share, words = found.n_bad / n, f"{n - found.n_bad} of {n} rows can be left out by reweighting"
-    words += "; loo() names them" if found.n_bad else ""
+    words += "; loo() lists the others" if found.n_bad else ""
     if share >= _UNTRUSTED:
         words = f"{found.n_bad} of {n} rows cannot be left out by reweighting. {found.remedy}"
     yield plain("leave-one-out", words, value=share, good=share < _UNTRUSTED)
@@ -199,13 +216,15 @@ def process_findings(results: Any, rng: Any) -> Iterator[Finding]:
     if free.any():
         open_ends = free & np.isnan(results.bse.to_numpy()[len(gp.columns) :])
         bound = [names[i] for i in np.flatnonzero(open_ends)]
-        words = f"{', '.join(bound)} at a bound: the data leave it open; fix it, or give it a prior by priors="
-        words = words if bound else "hyper-parameters lie within their bounds"
+        words = f"{', '.join(bound)} at a bound: the data do not determine it. Fix it by fixed=, or set priors="
+        words = words if bound else "hyper-parameters are within their bounds"
         yield plain("bounds", words, value=float(len(bound)), good=not bound)
-        less, message = fitted.trace.runner_up, fitted.trace.message
-        if less < _LOWER:
-            found = message.partition("; ")[2] or f"another start ended at a maximum {less:.2g} nats lower"
-            words = f"{found}, which the fit leaves out: look at it from there; stronger priors= may decide"
+        less, trace = fitted.trace.runner_up, fitted.trace
+        if less < _LOWER and trace.converged:
+            words = (
+                f"{trace.message.partition('; ')[2]}, and the fit describes only the higher one. Fit again with this "
+                "start=, and compare the predictions of the two fits; priors= on the length-scale can exclude one"
+            )
             yield plain("starts", words, value=less, good=False)
     if results.parts.training is not None and not fitted.points[0].noise:
         yield from structure_findings(results)
@@ -228,9 +247,13 @@ def mixture_findings(results: Any) -> Iterator[Finding | RawTest]:
     """Of a mixture: components that hardly any exact row tells of, and the survival curve of lifetimes."""
     fit = results.parts.fit
     vague = [str(i + 1) for i in np.flatnonzero(fit.shown) if fit.exact_counts[i].round(2) < 1.0]
-    words = "every component holds exact rows"
+    words = "every component contains uncensored rows"
     if vague:
-        words = f"component {', '.join(vague)} holds less than one exact row; try fewer components, or priors="
+        fewer = max(int(fit.shown.sum()) - len(vague), 1)
+        words = (
+            f"component {', '.join(vague)} contains less than one uncensored row in expectation. Fit fewer components, "
+            f"mixture({fewer}), or set priors="
+        )
     yield plain("components", words, value=float(len(vague)), good=not vague)
     lower, upper, weight = results._training_ends()
     lifetimes = results.parts.family.support == "positive" or ((lower != upper) & np.isfinite(lower)).any()

@@ -62,8 +62,8 @@ class Elpd:
         rows = f"{self.n:g} rows"
         if self.n != len(self.trusted):
             rows = f"{len(self.trusted)} rows, {self.n:g} with weights"
-        bad = f"{self.n_bad} row{'s' * (self.n_bad != 1)} not to be trusted. {self.remedy}"
-        words = bad if self.n_bad else "every row can be trusted"
+        bad = f"{self.n_bad} row{'s' * (self.n_bad != 1)} unreliable. {self.remedy}"
+        words = bad if self.n_bad else "the estimates of all rows are reliable"
         numbers = f"  elpd {self.elpd:10.2f}   se {self.se:.2f}\n  p    {self.p:10.2f}"
         return f"{title} of {rows}\n{numbers}\n" + textwrap.indent(textwrap.fill(words, 86), "  ")
 
@@ -184,7 +184,7 @@ def warn_of(found: Elpd, whose: str = "") -> None:
         rows = found.trusted.index[~found.trusted.to_numpy()]
         named = ", ".join(map(str, rows[:5])) + (f" and {len(rows) - 5} more" if len(rows) > 5 else "")
         warnings.warn(
-            f"{found.kind}{whose}: the estimate of {found.n_bad} of {len(found.trusted)} rows is not to be trusted "
+            f"{found.kind}{whose}: the estimates of {found.n_bad} of {len(found.trusted)} rows are unreliable "
             f"({named}). {found.remedy}",
             ApproximationWarning,
             stacklevel=user_level(),
@@ -205,8 +205,8 @@ def loo_by_draws(draws: Draws, parts: Source) -> LOO:
     elpd, p, k = (np.concatenate(column) for column in zip(*found, strict=True))
     good = good_shape(draws.size)
     remedy = (
-        f"Their Pareto k is above {good:.2g}: without the row the posterior is another one. "
-        f"{parts.where_weights_fail}, or leave rows out for real by tg.cross_validate()."
+        f"Their Pareto k is above {good:.2g}: the posterior without such a row is too different. "
+        f"{parts.where_weights_fail}."
     )
     return collect(LOO, "psis", parts, elpd, p, {"k": k}, (k <= good) | (p < NEGLIGIBLE), remedy, draws.size)
 
@@ -218,8 +218,8 @@ def loo_by_cavities(parts: Process) -> LOO:
         refuse_censoring_noises(scaled.fit, "loo()")
     found = left_out(parts)
     remedy = (
-        "Without them the hyper-parameters are others: less than half of the worth of their design points is left. "
-        "Look at these rows, or leave rows out for real by tg.cross_validate()."
+        "Without such a row the hyper-parameters are too different: less than half of the weight of their integration "
+        "points is left. Use tg.cross_validate()."
     )
     kind, share = parts.reported.fit.fitted.method.name, found.share
     return collect(
@@ -236,8 +236,8 @@ def waic_by_draws(draws: Draws, parts: Source) -> WAIC:
         found.append((_log_sum(log_p) - np.log(draws.size) - variance, variance))
     elpd, p = (np.concatenate(column) for column in zip(*found, strict=True))
     remedy = (
-        f"The posterior variance of their log likelihood is above {LARGEST_VARIANCE:g}, too much for the criterion; "
-        "use loo()."
+        f"The posterior variance of their log-likelihood is above {LARGEST_VARIANCE:g}, which is too large for WAIC. "
+        "Use loo()."
     )
     return collect(WAIC, "waic", parts, elpd, p, {}, p <= LARGEST_VARIANCE, remedy, draws.size)
 

@@ -23,10 +23,10 @@ from tobitgp.typing import Array
 
 GOOD, USELESS = 0.5, 1.0
 ENOUGH, NEARLY = 0.2, 0.9
-OF_EP = "compare_bounds() or by simulation"
-OF_PROCESS = f"another method ('ep' is the most accurate), by {OF_EP}"
-OF_REGRESSION = "a posterior (method='ep') or by simulation"
-BY_SIMULATION = "simulation"
+OF_EP = "Compare the evidence and the means with those of other methods by compare_bounds()"
+OF_PROCESS = "Fit again with method='ep', which is the most accurate one"
+OF_LIKELIHOOD = "Use profile_interval() for intervals"
+OF_ROBUST = "Use bootstrap() for intervals"
 _CONSTANT = 1e-6
 _HEAVY = 100_000
 
@@ -45,12 +45,14 @@ class KHat:
         How many draws from the exact posterior they are worth, as a share. k looks at the tail of the weights alone,
         and varies: of right models with 200 rows it is often 0.7 to 0.9 where draws are worth 97%.
     remedy : str
-        What to check the intervals by where it is not.
+        What to do where it is not.
+    exact : str
+        What the Gaussian distribution approximates, the posterior or, of a maximum, the likelihood.
 
     Examples
     --------
     >>> KHat(0.3, 1000, 0.8)
-    k-hat 0.30 of 1000 draws worth 80%: the Gaussian posterior is close to the exact one.
+    k-hat 0.30 of 1000 draws worth 80%: the Gaussian approximation is close to the exact posterior.
     >>> float(KHat(0.3, 1000, 0.8)), KHat(0.9, 1000, 0.1).good
     (0.3, False)
     """
@@ -59,6 +61,7 @@ class KHat:
     draws: int
     efficiency: float
     remedy: str = OF_PROCESS
+    exact: str = "posterior"
 
     @property
     def good(self) -> bool:
@@ -73,12 +76,12 @@ class KHat:
     def words(self) -> str:
         """What the number means."""
         if np.isneginf(self.k):
-            return "the Gaussian posterior is the exact one"
+            return f"the Gaussian approximation is the exact {self.exact}"
         if self.k <= GOOD:
-            return "the Gaussian posterior is close to the exact one"
+            return f"the Gaussian approximation is close to the exact {self.exact}"
         if self.good:
-            return "the Gaussian posterior serves; far tails and joint probabilities are less sure"
-        return f"the Gaussian posterior is not the exact one, taken jointly: check the intervals by {self.remedy}"
+            return "the Gaussian approximation is adequate; far tails and joint probabilities are less accurate"
+        return f"the Gaussian approximation differs from the exact {self.exact}. {self.remedy}"
 
     def __float__(self) -> float:
         return self.k
@@ -100,13 +103,14 @@ def process_k_hat(parts: ProcessParts, draws: int, rng: int | np.random.Generato
     return _judge(np.sum(sums, axis=0), OF_EP if parts.fitted.method.name == "ep" else OF_PROCESS)
 
 
-def regression_k_hat(draws: EstimateDraws, remedy: str = OF_REGRESSION) -> KHat:
+def regression_k_hat(draws: EstimateDraws) -> KHat:
     """Of the normal distribution of a regression's estimates against its likelihood under a flat prior."""
     weight = draws.parts.rows.response.weight
+    remedy = OF_LIKELIHOOD if draws.parts.cov_type == "nonrobust" else OF_ROBUST
     log_ratio = 0.5 * draws.squares
     for rows, value in draws.log_likelihoods():
         log_ratio = log_ratio + weight[rows] @ value
-    return _judge(log_ratio, remedy)
+    return _judge(log_ratio, remedy, "likelihood")
 
 
 def _log_ratio(parts: ProcessParts, drawn: DrawnWeights, sites: Sites, rows: slice, seed: int) -> Array:
@@ -140,9 +144,9 @@ def _log_ratio(parts: ProcessParts, drawn: DrawnWeights, sites: Sites, rows: sli
     return np.asarray(seen.weight @ value - of_sites)
 
 
-def _judge(log_ratio: Array, remedy: str) -> KHat:
+def _judge(log_ratio: Array, remedy: str, exact: str = "posterior") -> KHat:
     constant = np.ptp(log_ratio) < _CONSTANT
     k = -np.inf if constant else float(smooth(log_ratio[None]).k[0])
     weight = np.exp(log_ratio - log_ratio.max())
     share = float(weight.sum() ** 2 / np.square(weight).sum() / len(weight))
-    return KHat(k, len(log_ratio), min(share, 1.0), remedy)
+    return KHat(k, len(log_ratio), min(share, 1.0), remedy, exact)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ class Noise:
     scale: tuple[str, ...] | None = ()  # columns and processes of sigma= as it is; None where there is no sigma=
     otherwise: str = ""  # where the spread changes and there is no sigma=, or a curve of it is there
     scale_curves: bool = True  # gp() may be added to sigma=
+    of_scale: str = "sigma='~ {}'"  # the argument that models the scale by terms
+    rougher: Mapping[str, str] = field(default_factory=dict)  # by column that has a smooth effect: what to try
 
     def of_spread(self, name: str, fit: Array, columns: pd.DataFrame) -> str:
         """Where the spread follows a column, or the fit (n,) and no column is named."""
@@ -38,7 +41,8 @@ class Noise:
         if self.scale is None or not name or curve in self.scale or (few and name in self.scale):
             return self.otherwise or "Try another family."
         curved = self.scale_curves and not few
-        ways = [f"sigma='~ {column}'"] * (name not in self.scale) + [f"sigma='~ {curve}', a curve"] * curved
+        ways = [self.of_scale.format(column)] * (name not in self.scale)
+        ways += [f"{self.of_scale.format(curve)}, a curve"] * curved
         if not ways:
             return self.otherwise or "Try another family."
         return f"Model the scale by {' or '.join(ways)}. {self.otherwise}".rstrip()
@@ -46,16 +50,35 @@ class Noise:
     def of_pattern(self, name: str) -> str:
         """Where a curve along a column is missed."""
         column = spelled(name)
-        if not self.processes:
-            return f"Put bs({column}, df=4) into the formula in place of a line; where it is there, a larger df."
-        return (
-            f"Put gp({column}) into the formula; where it is there, a shorter length-scale, more inducing inputs or "
-            "another kernel."
-        )
+        if name in self.rougher:
+            return self.rougher[name]
+        smooth = f"gp({column})" if self.processes else f"bs({column}, df=4)"
+        return f"Write {smooth}, a smooth effect, into the formula."
 
 
 def remedies(results: Any) -> Noise:
     """What the family says of residuals, and what to try instead."""
+    return replace(_of_kind(results), rougher=_rougher(results.parts.spec))
+
+
+def _rougher(spec: Any) -> dict[str, str]:
+    """What follows faster changes of each column that has a smooth effect."""
+    found = {}
+    for name in spec.names():
+        column = spelled(name)
+        if re.search(rf"\b[bc][sr]\({re.escape(column)}(?!\w)", spec.linear):
+            found[name] = f"The spline of {column} is too smooth: raise its df=."
+        for term in spec.gps:
+            if column in {each.text for each in term.inputs}:
+                found[name] = (
+                    f"{term.name} is too smooth along {name}: estimate its length-scale if that is fixed, raise "
+                    "inducing= of the method, or use kernel='matern12' in it."
+                )
+    return found
+
+
+def _of_kind(results: Any) -> Noise:
+    """The same, of columns without smooth effects."""
     parts = results.parts
     name = parts.family.name
     if parts.spec.mixture is not None:
@@ -65,8 +88,12 @@ def remedies(results: Any) -> Noise:
         return _of_hazards(results)
     cured = parts.state.scale is not None and isinstance(parts.state.scale.spec, CureSpec)
     families, remedy, heavier, otherwise = _by_itself() if results._together is not None else _families(results, name)
-    if cured or parts.family.known_sigma is not None:
-        return Noise(f"{name} noise", remedy, heavier, not cured, None, f"{families}.")
+    if cured and parts.family.known_sigma is None:
+        both = f"formulas={{{{'sigma': '~ {{}}', 'cured': {parts.state.scale.spec.formula!r}}}}}"
+        return Noise(f"{name} noise", remedy, heavier, False, (), "", False, both)
+    if cured or parts.spec.formulas or parts.family.known_sigma is not None:
+        linear_alone = cured or bool(parts.spec.formulas)
+        return Noise(f"{name} noise", remedy, heavier, not linear_alone, None, f"{families}.")
     state = parts.state.scale
     curves_there = () if state is None else (term.name.removeprefix("sigma: ") for term in state.spec.gps)
     there = () if state is None else (*state.spec.names("linear"), *curves_there)
@@ -83,7 +110,7 @@ def _families(results: Any, name: str) -> tuple[str, str, str, str]:
     if log_time:
         heavier = f"Try family='{'loglogistic' if name != 'loglogistic' else 'lognormal'}'"
         return families, f"{families}, or add terms.", heavier, ""
-    remedy = f"{families}, log-time ones if the response is positive, or add terms."
+    remedy = f"{families}, including log-time ones if the response is positive, or add terms."
     grows = "If the response is positive, a log-time family lets the spread grow with the mean."
     return families, remedy, _heavier(name), grows
 

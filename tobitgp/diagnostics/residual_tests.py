@@ -122,7 +122,7 @@ def _judged(test: RawTest, p: float, tests: int) -> Finding:
     if not p < _DOUBT:
         return Finding(test.name, test.value, p, GOOD, test.good)
     verdict = BAD if test.large and p < _CERTAIN else DOUBTFUL
-    small = "" if test.large else "; small, and seen because there are many rows"
+    small = "" if test.large else "; a small effect, significant because there are many rows"
     many = f", adjusted for {tests} tests" if tests > 1 else ""
     shown = "p < 0.001" if p < _CERTAIN else f"p = {p:.2g}"
     return Finding(test.name, test.value, p, verdict, f"{test.wrong} ({shown}{many}{small}). {test.remedy}")
@@ -141,22 +141,22 @@ def calibration(ends: PredictedSurvival, noise: Noise) -> Finding | RawTest:
     statistic, df = score_test(shares, exact, ends.weight)
     if df == 0:
         words = (
-            "censoring leaves nothing to see of the predictive distributions: residuals are drawn from the model "
-            "itself, and agree with whatever it says"
+            "too few rows are uncensored to test the predictive distributions: residuals of censored rows are drawn "
+            "from the model itself"
         )
         return plain("calibration", words, value=0.0, good=False)
     p = float(chi2.sf(statistic, df))
     found = turnbull_tenths(shares, ends.weight)
     at = int(np.argmax(np.abs(found - 1.0 / CELLS)))
-    how = "" if exact.all() else ", as Turnbull estimates them"
+    how = "" if exact.all() else " by Turnbull's estimate"
     return RawTest(
         "calibration",
         statistic,
         p,
         bool(abs(found[at] - 1.0 / CELLS) > _SHARE),
-        "the predictive distributions are calibrated: as many rows lie in every tenth of them as should",
-        f"not calibrated: {found[at]:.1%} of the rows lie in the {TENTHS[at]} tenth of their predictive "
-        f"distributions{how}; see plot_calibration()",
+        "the predictive distributions are calibrated: each tenth of them contains about a tenth of the rows",
+        f"the predictive distributions are not calibrated: {found[at]:.1%} of the rows lie in their {TENTHS[at]} "
+        f"tenth{how}; see plot_calibration()",
         noise.remedy,
     )
 
@@ -197,16 +197,16 @@ def influence(scores: Array, p: pd.Series[float], total: float) -> RawTest:
     owed = np.asarray(p, dtype=np.float64)
     size = left_out_size(scores, owed)
     at, most = int(np.argmax(size)), int(np.argmax(owed))
+    label = p.index.tolist()[at]
     return RawTest(
         "influence",
         float(size[at]),
         float(min(2.0 * total * ndtr(-size[at]), 1.0)),
         bool(owed[at] > _LARGE),
-        f"no row is out of line with the others (the most that one changes its own prediction by is {owed[most]:.2g} "
-        f"nat: row {p.index[most]})",
-        f"row {p.index[at]} is {size[at]:.1f} standard deviations from what the others predict, and changes its own "
-        f"prediction by {owed[at]:.2g} nat",
-        "Look at it.",
+        f"no row is an outlier (row {p.index[most]} changes its own prediction most, by {owed[most]:.2g} nats)",
+        f"row {label} is {size[at]:.1f} standard deviations from the prediction by the other rows, and changes its own "
+        f"prediction by {owed[at]:.2g} nats",
+        f"Check its value, and compare with a fit without it, to data.drop({label!r}).",
     )
 
 
@@ -266,8 +266,8 @@ def symmetry(scores: Array, noise: Noise) -> RawTest:
         value,
         p,
         abs(value) > _SKEW,
-        f"residuals are as symmetric as {noise.name} makes them",
-        f"residuals are skewed to the {side}, skewness {value:.2f} where 0 is right: {noise.name} has another shape",
+        f"the residuals are as symmetric as under {noise.name}",
+        f"the residuals are skewed to the {side}: their skewness is {value:.2f}, and 0 under {noise.name}",
         noise.remedy,
     )
 
@@ -277,16 +277,19 @@ def tails(scores: Array, noise: Noise) -> RawTest:
     from scipy.stats import kurtosis, kurtosistest
 
     value, p = float(kurtosis(scores)), float(kurtosistest(scores).pvalue)
-    heavier = f"{noise.heavier}, and look at the rows with the largest residuals."
-    lighter = "Values may have been cut at limits that the formula does not name, or two groups be mixed."
+    lighter = (
+        "If values were cut off at a limit, add it by censor() or truncate(); if two groups are mixed, add the column "
+        "that separates them."
+    )
+    how = "heavier" if value > 0.0 else "lighter"
     return RawTest(
         "tails",
         value,
         p,
         abs(value) > _EXCESS,
-        f"tails are those of {noise.name}",
-        f"tails are {'heavier' if value > 0.0 else 'lighter'} than those of {noise.name}, excess kurtosis {value:.2f}",
-        heavier if value > 0.0 else lighter,
+        f"the tails are as heavy as those of {noise.name}",
+        f"the tails are {how} than those of {noise.name}: excess kurtosis {value:.2f}",
+        f"{noise.heavier}." if value > 0.0 else lighter,
     )
 
 
@@ -312,7 +315,7 @@ def spread(scores: Array, column: Array, name: str = "", *, remedy: str = "") ->
         n * r_squared,
         float(chi2.sf(n * r_squared, order - 1)),
         r_squared > _TREND**2,
-        f"residuals spread alike {along}",
+        f"the standard deviation of the residuals is constant {along}",
         f"the standard deviation of the residuals {how} {along}, correlation "
         f"{'' if bent else '-' if trend < 0.0 else ''}{np.sqrt(r_squared):.2f}",
         remedy,
@@ -337,8 +340,8 @@ def pattern(scores: Array, column: Array, name: str, *, remedy: str = "") -> Raw
         value,
         p,
         value > _TREND,
-        f"no pattern left along {name}",
-        f"residuals of neighbours along {name} are alike, correlation {value:.2f}: a curve is missed",
+        f"the residuals have no pattern along {name}",
+        f"neighbouring residuals along {name} are correlated by {value:.2f}: a smooth effect is missing",
         remedy,
     )
 

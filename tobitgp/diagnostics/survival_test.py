@@ -34,8 +34,8 @@ _LARGE = 0.02  # difference of the curves from which on it is
 _DOUBT = 0.02
 _STEP = 1e-3
 _OF_PRIOR = (
-    "Its prior draws the mixture away: the maximum of the likelihood of this family would not leave it. Fit by "
-    "method='em', or give weaker priors=."
+    "The prior moves the mixture away from the data: the maximum of the likelihood agrees with that curve. Fit by "
+    "method='em', or set weaker priors=."
 )
 
 
@@ -64,9 +64,9 @@ def survival_test(results: Any, noise: Noise) -> RawTest | None:
         float(gaps[at]),
         p,
         abs(free - ours) > _LARGE,
-        f"the fitted survival curve keeps to the {curve} curve as sampling allows",
-        f"the fitted survival curve leaves the {curve} curve: beyond {times[at]:.4g} lie {ours:.1%} by the mixture and "
-        f"{free:.1%} of the rows",
+        f"the fitted survival curve agrees with the {curve} curve",
+        f"the fitted survival curve differs from the {curve} curve: at {times[at]:.4g} the mixture has {ours:.1%}, and "
+        f"the {curve} curve {free:.1%}",
         _OF_PRIOR if prior else noise.remedy,
     )
 

@@ -160,8 +160,8 @@ def _copies(weight: Array, draws: int) -> IntArray:
     """Positions of the rows, each as often as its frequency weight says."""
     if (weight != weight.round()).any():
         raise SpecError(
-            "to_arviz() counts every row once, and these frequency weights are no whole numbers by which rows could be "
-            "repeated; loo() and waic() of the fit know the weights."
+            "to_arviz() counts every row once, and these frequency weights are not whole numbers by which rows could "
+            "be repeated. Use loo() and waic() of the fit, which include the weights."
         )
     if weight.sum() * draws > _MOST_LIKELIHOODS:
         raise SpecError(f"draws={draws} of {weight.sum():g} rows are too many to hold; ask for fewer draws.")

@@ -129,7 +129,7 @@ def loo(results: Fit, method: Literal["auto", "psis", "ep"] = "auto", *, draws: 
     Leave-one-out cross-validation (ep) of 30 rows
       elpd     -10.40   se 2.88
       p          8.08
-      every row can be trusted
+      the estimates of all rows are reliable
     """
     found = results._make_elpd("loo", draws, rng, method)
     elpd.warn_of(found)
@@ -178,7 +178,7 @@ def waic(results: Fit, *, draws: int = DRAWS, rng: Rng = None) -> WAIC:
     WAIC of 228 rows
       elpd   -1155.07   se 39.88
       p          3.24
-      every row can be trusted
+      the estimates of all rows are reliable
     """
     found = results._make_elpd("waic", draws, rng)
     elpd.warn_of(found)
@@ -225,7 +225,7 @@ def to_arviz(results: Fit, draws: int = 1000, *, rng: Rng = None) -> Any:
 
 
 def k_hat(results: Fit, draws: int = 1000, *, rng: Rng = None) -> KHat:
-    """Whether the Gaussian posterior is close to the exact one: the Pareto shape of the weights between the two.
+    """Whether the Gaussian approximation is close to the exact posterior: Pareto shape of the weights between the two.
 
     Of a process the posterior of f at the maximum of the hyper-parameters, of a regression the normal distribution of
     its estimates against the likelihood. Below 0.5 it is close, up to 0.7 it serves; above, the joint distribution is
@@ -258,6 +258,6 @@ def k_hat(results: Fit, draws: int = 1000, *, rng: Rng = None) -> KHat:
     >>> import tobitgp as tg
     >>> res = tg.fit("y ~ gp(x) | censor(lower)", tg.datasets.simulate_groot_lucas())
     >>> res.k_hat()  # doctest: +ELLIPSIS
-    k-hat 0... of 1000 draws worth 9...%: the Gaussian posterior is close to the exact one.
+    k-hat 0... of 1000 draws worth 9...%: the Gaussian approximation is close to the exact posterior.
     """
     return results._k_hat(read_draws(draws, LEAST_DRAWS), rng)

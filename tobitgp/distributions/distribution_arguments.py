@@ -94,18 +94,18 @@ _SHARED = {
     "{each}": "Returns\n-------\nfloat or array\n    Of the shape of the parameters.",
     "{value}": _SECTIONS.format(
         argument="x : float or array\n    In the units of the variable; broadcasts with the parameters.",
-        given="Of the shape of x and the parameters together.",
+        given="With the shape of x and the parameters, broadcast.",
         error="DataError\n    If x is not numeric or does not broadcast.",
     ),
     "{order}": _SECTIONS.format(
         argument="q : float or array\n    Probabilities, which broadcast with the parameters; "
         "NaN is returned for those outside 0 to 1.",
-        given="Of the shape of q and the parameters together, in the units of the variable.",
+        given="With the shape of q and the parameters, broadcast, in the units of the variable.",
         error="DataError\n    If q is not numeric or does not broadcast.",
     ),
     "{other}": _SECTIONS.format(
         argument="other : distribution of the same class\n    Its parameters broadcast with these.",
-        given="Of the shape of all parameters; inf where values of this distribution are impossible under the other.",
+        given="With the shape of all parameters; inf where values of this distribution are impossible under the other.",
         error="SpecError\n    If other is of another class or does not broadcast.",
     ),
 }

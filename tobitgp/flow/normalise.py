@@ -211,7 +211,7 @@ def _check_words(results: Any, window: Any, half_window_days: Any, what: Any) ->
     if power := re.search(r"\b(?:log\w*|sqrt|exp\w*)\(|\*\*", response):
         kind = "a logarithm" if power[0].startswith("log") else "a transformation"
         raise SpecError(
-            f"The response is {response}, {kind} whose mean is no concentration; fit the concentration itself with "
+            f"The response is {response}, {kind} whose mean is not a concentration. Fit the concentration itself with "
             "family='lognormal'."
         )
 

@@ -62,7 +62,7 @@ def _check_basis(syntax: Syntax, node: ast.Call, options: dict[str, ast.expr]) -
     remedy = f"write gp({inputs}{by}) for a smooth curve, or bs(x, df=5) for a spline"
     if isinstance(basis, str) and basis in _BASES and len(node.args) == 1:
         remedy = f"write {_BASES[basis].format(inputs)}"
-    syntax.fail(options.get("bs", node), f'Of the smooths of mgcv s(x, bs="gp") is read; {remedy}.')
+    syntax.fail(options.get("bs", node), f'The only smooth of mgcv that is supported is s(x, bs="gp"); {remedy}.')
 
 
 def _read_correlation(syntax: Syntax, node: ast.expr | None) -> str:

@@ -60,7 +60,7 @@ def read_causes(formula: object) -> CauseFormula | None:
     event = call.args[-1] if call.args else None
     if named or len(call.args) not in (2, 3) or not isinstance(event, ast.Name) or syntax.is_constant(event):
         if censored is not None or all_seen:
-            syntax.fail(call, f"Beside censored= the last argument is the column of the causes; {_WRITTEN}.")
+            syntax.fail(call, f"With censored=, the last argument must be the column of the causes; {_WRITTEN}.")
         return None
     listed = ", ".join(syntax.text(time) for time in call.args[:-1])
     terms = formula[tilde + 1 :].strip()

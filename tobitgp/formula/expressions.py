@@ -44,7 +44,7 @@ def _check(syntax: Syntax, node: ast.expr, role: Role, linear: bool = False) -> 
         case ast.Constant(value=bool() | int() | float()):
             return
         case ast.Constant():
-            syntax.fail(node, f"{syntax.text(node)} cannot stand here; {_ALLOWED}.")
+            syntax.fail(node, f"{syntax.text(node)} is not supported here; {_ALLOWED}.")
         case ast.Name():
             syntax.meet(node, role)
         case ast.UnaryOp(op=ast.USub() | ast.UAdd()):
@@ -52,8 +52,10 @@ def _check(syntax: Syntax, node: ast.expr, role: Role, linear: bool = False) -> 
         case ast.BinOp(op=ast.MatMult()):
             syntax.fail(node, "':' makes an interaction of terms; inside an expression products are written a * b.")
         case ast.BinOp(op=ast.BitOr()):
-            either = f"; where either of two holds write {_either(syntax, node)}" if _holds_comparisons(node) else ""
-            syntax.fail(node, f"'|' sets off the censoring at the end of the formula and cannot stand here{either}.")
+            either = (
+                f"; for either of two conditions, write {_either(syntax, node)}" if _holds_comparisons(node) else ""
+            )
+            syntax.fail(node, f"'|' separates the censoring from the terms, and is not supported here{either}.")
         case ast.BinOp(op=ast.Sub(), left=ast.Name() as left, right=ast.Name() as right):
             syntax.meet(left, role, beside=right.id)
             syntax.meet(right, role, beside=left.id)
@@ -64,8 +66,8 @@ def _check(syntax: Syntax, node: ast.expr, role: Role, linear: bool = False) -> 
             _check(syntax, node.right, role, linear)
         case ast.Compare():
             if len(node.ops) > 1 and any(isinstance(side, ast.BinOp) for side in node.comparators[:-1]):
-                remedy = "write each in brackets, and where either holds maximum(q == 'U', q == 'UJ')"
-                syntax.fail(node, f"'|' cannot stand between comparisons; {remedy}.")
+                remedy = "for either of two conditions, write maximum(q == 'U', q == 'UJ')"
+                syntax.fail(node, f"'|' is not supported between comparisons; {remedy}.")
             if len(node.ops) > 1:
                 syntax.fail(node, "Comparisons cannot be chained; write (a < x) * (x < b).")
             if not isinstance(node.ops[0], _COMPARISONS):
@@ -143,14 +145,14 @@ def check_call(syntax: Syntax, node: ast.Call, role: Role, *, linear: bool) -> N
     if row is None:
         _refuse_call(syntax, node, name)
     if row.kind == "contrast":
-        syntax.fail(node, f"{name} stands only inside C(), as in C(g, {name}).")
+        syntax.fail(node, f"{name} is supported only inside C(), as in C(g, {name}).")
     if row.kind == "array":
         _check_array_call(syntax, node, name, row, role, linear)
     elif linear:
         _check_linear_call(syntax, node, name, row, role)
     else:
         remedy = "gp() standardises its inputs itself" if row.kind == "basis" else "it makes columns of the linear part"
-        syntax.fail(node, f"{name}(...) stands only in the linear part; {remedy}.")
+        syntax.fail(node, f"{name}(...) is supported only among the linear terms; {remedy}.")
 
 
 def _refuse_call(syntax: Syntax, node: ast.Call, name: str) -> NoReturn:
@@ -158,14 +160,12 @@ def _refuse_call(syntax: Syntax, node: ast.Call, name: str) -> NoReturn:
     if name in NOT_YET:
         syntax.fail(node, NOT_YET[name])
     if name in SPECIAL_TERMS:
-        syntax.fail(
-            node, f"{name}(...) is a term by itself: it cannot stand in a call or be combined with other terms."
-        )
+        syntax.fail(node, f"{name}(...) must be a term: it cannot be part of a call or be combined with other terms.")
     if name in PLACES:
-        syntax.fail(node, f"{name}(...) stands {PLACES[name]}.")
+        syntax.fail(node, f"{name}(...) must be {PLACES[name]}.")
     known = nearest(name, (*syntax.own, *FUNCTIONS, *SPECIAL_TERMS, *PLACES))
     allowed = known or f"; the functions are {', '.join((*syntax.own, *FUNCTIONS))}."
-    remedy = f"One of your own is given beside the formula: functions={{'{name}': {name}}}"
+    remedy = f"To use your function, pass functions={{'{name}': {name}}}"
     syntax.fail(node, f"There is no function {name!r}{allowed} {remedy}.")
 
 
@@ -242,7 +242,7 @@ def bind(
     for keyword in node.keywords:
         name = keyword.arg
         if name is None:
-            syntax.fail(keyword, f"Arguments of {called(node)}() are written out; '**' cannot stand here.")
+            syntax.fail(keyword, f"Arguments of {called(node)}() must be written out; '**' is not supported here.")
         if remedies and name in remedies:
             syntax.fail(keyword, remedies[name])
         if name not in known:
@@ -319,7 +319,7 @@ def read_limit(syntax: Syntax, node: ast.expr | None, role: Role) -> Expression 
         return None
     name = node.id if isinstance(node, ast.Name) and not syntax.is_quoted(node) else ""
     if name.lower() == "nan":
-        syntax.fail(node, "NaN is no limit; write None, -inf or inf for no limit.")
+        syntax.fail(node, "NaN is not a limit. Write None, -inf or inf for no limit.")
     if name in ("Inf", "Infinity", "NULL"):
         syntax.fail(node, f"{name!r} is not part of the language; write inf, -inf or None for no limit.")
     check_expression(syntax, node, role)
@@ -337,7 +337,7 @@ def read_inputs(syntax: Syntax, node: ast.Call) -> tuple[Expression, ...]:
         if not check_expression(syntax, arg, "gp"):
             syntax.fail(arg, f"The input {item.text} of {function}() names no column.")
         if item.label in [other.label for other in inputs]:
-            syntax.fail(arg, f"The input {item.label} stands twice in one {function}().")
+            syntax.fail(arg, f"The input {item.label} occurs twice in one {function}(). Leave one of them out.")
         inputs.append(item)
     return tuple(inputs)
 

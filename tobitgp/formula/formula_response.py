@@ -69,8 +69,8 @@ def _refuse_bar(syntax: Syntax, node: ast.expr) -> NoReturn:
     """Say where that stands which brms writes behind the response, as in ``y | cens(status) + trunc(lb = 0)``."""
     for item in ast.walk(node):
         if isinstance(item, ast.Call) and called(item) in NOT_YET:
-            syntax.fail(item, f"Nothing stands behind '|' left of '~'. {NOT_YET[called(item)]}")
-    syntax.fail(node, "Nothing stands behind '|' left of '~'; censoring is written y ~ ... | censor(lower, upper).")
+            syntax.fail(item, f"'|' is not supported in the response, before '~'. {NOT_YET[called(item)]}")
+    syntax.fail(node, "'|' is not supported in the response, before '~'. Write y ~ ... | censor(lower, upper).")
 
 
 def _read_ends(syntax: Syntax, node: ast.Call, low: ast.expr, high: ast.expr, what: str) -> ResponseSpec:
@@ -158,13 +158,13 @@ def _part(syntax: Syntax, part: ast.expr) -> tuple[str, ast.Call]:
         factors = " + ".join(f"C({name})" for name in text.split(" + "))
         group = f", {factors}, or (1 | {text}) in brackets" if isinstance(part, (ast.Name, ast.BinOp)) else ""
         hint = f"did you mean sigma='~ {text}'{group}? " if not isinstance(part, ast.Constant) else ""
-        syntax.fail(part, f"Only censor(...) and truncate(...) stand after '|'; {hint}For censoring {_HELP}.")
+        syntax.fail(part, f"Only censor(...) and truncate(...) are supported after '|'; {hint}For censoring {_HELP}.")
     name = called(part)
     if name in NOT_YET:
         syntax.fail(part, NOT_YET[name])
     if name not in ("censor", "truncate"):
         close = nearest(name, ("censor", "truncate"))
-        syntax.fail(part, f"Only censor(...) and truncate(...) stand after '|'{close or f'; {_HELP}.'}")
+        syntax.fail(part, f"Only censor(...) and truncate(...) are supported after '|'{close or f'; {_HELP}.'}")
     return name, part
 
 

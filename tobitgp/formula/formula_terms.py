@@ -69,7 +69,7 @@ def _read_mixture(syntax: Syntax, node: ast.expr, signed: list[tuple[int, ast.ex
     for sign, term in signed:
         if term is not node:
             reason = "components whose means or weights depend on covariates are not supported"
-            syntax.fail(term, f"mixture(...) stands alone right of '~'; {reason}, so leave {syntax.text(term)} out.")
+            syntax.fail(term, f"mixture(...) must be the only term; {reason}, so leave {syntax.text(term)} out.")
         if sign < 0:
             syntax.fail(term, "mixture(...) cannot be taken out with '-'.")
     too_many = f"mixture() takes one number, range or name; {_MIXTURES}"

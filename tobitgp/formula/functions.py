@@ -35,11 +35,11 @@ CONSTANTS = {"pi": np.pi, "inf": np.inf}
 PROCESSES = ("gp", "re", "s", "hsgp")
 SPECIAL_TERMS = (*PROCESSES, "offset", "mixture")
 PLACES = {
-    "censor": "as a last part: y ~ ... | censor(lower, upper)",
-    "truncate": "as a last part: y ~ ... | truncate(lower, upper)",
-    "Surv": "alone left of '~'; functions go inside, as in Surv(log(time), event)",
-    "Cen": "alone left of '~'; functions go inside, as in Cen(log(y), flag)",
-    "interval": "alone left of '~'; functions go inside, as in interval(log(lo), log(hi))",
+    "censor": "the last part: y ~ ... | censor(lower, upper)",
+    "truncate": "the last part: y ~ ... | truncate(lower, upper)",
+    "Surv": "the whole response; functions go inside, as in Surv(log(time), event)",
+    "Cen": "the whole response; functions go inside, as in Cen(log(y), flag)",
+    "interval": "the whole response; functions go inside, as in interval(log(lo), log(hi))",
 }
 
 
@@ -132,7 +132,7 @@ NOT_YET = {
     "strata": "A scale for each group is a separate formula: sigma='~ C(g)'.",
     **dict.fromkeys(("te", "ti", "t2"), "Smooths of several inputs are written gp(x, z), or as a product gp(x):gp(z)"),
     **dict.fromkeys(("trunc", "truncated"), "Truncation is written as a last part: y ~ ... | truncate(lower, upper)."),
-    **dict.fromkeys(("weighted", "weights"), "Weights are no part of the formula; pass weights= to the fit."),
+    **dict.fromkeys(("weighted", "weights"), "Weights are not part of the formula. Pass weights= to the fit."),
 }
 
 

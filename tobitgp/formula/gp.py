@@ -125,7 +125,7 @@ def _read_gp(syntax: Syntax, node: ast.Call) -> GPTerm:
     how, neighbours = _read_approximation(syntax, options, factors[0])
     cor = read_flag(syntax, options, "cor", default=False)
     if cor and (by is None or how in ("markov", "vecchia")):
-        remedy = "it goes with by=, as in gp(x, by=g, cor=True)" if by is None else "leave approximation= out"
+        remedy = "it requires by=, as in gp(x, by=g, cor=True)" if by is None else "leave approximation= out"
         syntax.fail(options["cor"], f"cor=True gives the curves of the levels correlations; {remedy}.")
     line = _read_line(syntax, options, factors[0], by)
     return GPTerm(
@@ -214,11 +214,13 @@ def _read_product(syntax: Syntax, node: ast.BinOp) -> GPTerm:
     parts = [_read_leaf(syntax, leaf) for leaf in leaves]
     joined = next((leaf for leaf, part in zip(leaves, parts, strict=True) if part.cor), None)
     if joined is not None:
-        syntax.fail(joined, "cor=True cannot stand in a product; leave it out, or take several inputs: gp(x, z, by=g).")
+        syntax.fail(
+            joined, "cor=True is not supported in a product. Leave it out, or use several inputs: gp(x, z, by=g)."
+        )
     for leaf, part in zip(leaves, parts, strict=True):
         if part.line and isinstance(leaf, ast.Call) and any(word.arg == "line" for word in leaf.keywords):
             remedy = "leave it out, and add the linear term to the formula: z:x + z:gp(x)"
-            syntax.fail(leaf, f"line=True cannot stand in a product; {remedy}.")
+            syntax.fail(leaf, f"line=True is not supported in a product; {remedy}.")
     named = [leaf for leaf in leaves if _given_name(leaf) is not None]
     if len(named) > 1:
         syntax.fail(named[1], "A product has one name; leave out one name=.")
@@ -229,7 +231,7 @@ def _read_product(syntax: Syntax, node: ast.BinOp) -> GPTerm:
     factors: list[GPFactor] = []
     for leaf, part in zip(leaves, parts, strict=True):
         if any(_same(factor, other) for factor in part.factors for other in factors):
-            syntax.fail(leaf, f"The factor {part.name} stands twice in one product; leave one of them out.")
+            syntax.fail(leaf, f"The factor {part.name} occurs twice in one product. Leave one of them out.")
         factors += part.factors
     names = [part.name for part in parts]
     for i, part in enumerate(parts):
@@ -261,16 +263,16 @@ def _read_leaf(syntax: Syntax, node: ast.expr) -> GPTerm:
             return GPTerm((), f"C({by.label})", by)
         case ast.Call() if name in PROCESSES:
             remedy = _BY if name == "re" else f"write {read_alias(syntax, node).read_as}"
-            syntax.fail(node, f"{name}(...) cannot stand in a product; {remedy}.")
+            syntax.fail(node, f"{name}(...) is not supported in a product; {remedy}.")
         case ast.BinOp(op=ast.Add() | ast.Sub()):
             remedy = "write the products out: z:gp(x) + w:gp(x)"
-            syntax.fail(node, f"A sum cannot stand in a product with a process; {remedy}.")
+            syntax.fail(node, f"A sum is not supported in a product with a process; {remedy}.")
         case ast.BinOp():
             _refuse_combination(syntax, node)
         case ast.UnaryOp():
-            syntax.fail(node, "A sign stands only before a whole term; arithmetic is written in I(), as in I(-x).")
+            syntax.fail(node, "A sign is supported only before a whole term. Write arithmetic in I(), as in I(-x).")
     if is_dot(node):
-        syntax.fail(node, "'.' cannot stand in a product with a process; write the columns out.")
+        syntax.fail(node, "'.' is not supported in a product with a process. Write the columns out.")
     # A factor without a process: its slope varies along the others.
     inner = node.elts[0] if isinstance(node, ast.Set) and len(node.elts) == 1 else node
     slope = syntax.expression(inner)
@@ -286,7 +288,7 @@ def _no_column(factor: str) -> str:
 def _refuse_combination(syntax: Syntax, node: ast.expr) -> NoReturn:
     """Say what to write instead of a process under any sign but ``+`` and ``:``."""
     if not isinstance(node, ast.BinOp) or isinstance(node.op, ast.Add | ast.Sub):
-        syntax.fail(node, "A process cannot stand in brackets with '-'; take the brackets away.")
+        syntax.fail(node, "A process is not supported in brackets with '-'. Remove the brackets.")
     calls = [name for item in ast.walk(node) if (name := called(item))]
     if "re" in calls or any(isinstance(item, ast.BitOr | ast.BitXor) for item in ast.walk(node)):
         syntax.fail(node, f"A random effect is a term by itself, added by '+'; {_BY}.")

@@ -103,7 +103,7 @@ def read_hazards(formula: str) -> HazardFormula:
         plain.append(text)
     for i, z in enumerate(varying):
         if z in varying[:i]:
-            right.fail(node, f"tv({z}) stands twice; leave one of them out.")
+            right.fail(node, f"tv({z}) occurs twice. Leave one of them out.")
     if len(strata) > 1:
         right.fail(node, "One strata(g) is possible; join its columns to one before.")
     left = formula[before[0].start : before[-1].start + len(before[-1].text)]
@@ -136,10 +136,10 @@ def _refuse(syntax: Syntax, term: ast.expr, sign: int) -> None:
     """Refuse terms that a log hazard cannot have."""
     inside = next((part for part in ast.walk(term) if called(part) in ("strata", "tv")), None)
     if isinstance(inside, ast.expr):
-        syntax.fail(inside, f"{called(inside)}(...) is a term of its own.")
+        syntax.fail(inside, f"{called(inside)}(...) must be a separate term.")
     if sign < 0 and not isinstance(term, ast.Constant):
         syntax.fail(term, "Write out the terms that are meant; none can be taken out with '-'.")
     if any(is_dot(part) for part in ast.walk(term)):
-        syntax.fail(term, "'.' is not read beside family='ph'; write the columns out.")
+        syntax.fail(term, "'.' is not supported with family='ph'. Write the columns out.")
     if called(term) == "mixture" or (holds_process(term) and TIME in syntax.text(term)):
-        syntax.fail(term, f"{syntax.text(term)} does not go with family='ph'.")
+        syntax.fail(term, f"{syntax.text(term)} is not supported with family='ph'.")

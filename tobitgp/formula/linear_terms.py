@@ -51,7 +51,7 @@ def read_constant(syntax: Syntax, node: ast.Constant) -> bool:
     if isinstance(node.value, str):
         syntax.fail(node, f"A column is written without quotes: {node.value}.")
     if node.value not in (0, 1) or isinstance(node.value, bool | float):
-        syntax.fail(node, f"{syntax.text(node)} alone is no term; 1 is the intercept, 0 takes it out.")
+        syntax.fail(node, f"{syntax.text(node)} is not a term. 1 is the intercept, and 0 removes it.")
     return bool(node.value)
 
 
@@ -93,11 +93,13 @@ def _count_products(syntax: Syntax, node: ast.expr, n_others: int) -> int:
             return total
         case ast.Constant():
             remedy = "arithmetic is written in I(), as in I(2 * x)"
-            syntax.fail(node, f"{syntax.text(node)} cannot be combined with terms: 0 and 1 stand alone, {remedy}.")
+            syntax.fail(
+                node, f"{syntax.text(node)} cannot be combined with terms: 0 and 1 are separate terms, {remedy}."
+            )
         case ast.UnaryOp():
-            syntax.fail(node, "A sign stands only before a whole term; arithmetic is written in I(), as in I(-x).")
+            syntax.fail(node, "A sign is supported only before a whole term. Write arithmetic in I(), as in I(-x).")
         case _:
-            syntax.fail(node, "This is no term; arithmetic and comparisons are written in I(), as in I(x > 1).")
+            syntax.fail(node, "This is not a term. Write arithmetic and comparisons in I(), as in I(x > 1).")
     if len(syntax.variables) == met:
         syntax.fail(node, f"The term {syntax.text(node)} names no column; 1 is the intercept.")
     return 1

@@ -100,13 +100,13 @@ def _read_responses(syntax: Syntax) -> tuple[list[str], list[str]]:
     """The responses as written, and their labels."""
     call = syntax.tree
     if called(call) != "mvbind" or not isinstance(call, ast.Call):
-        syntax.fail(call, f"mvbind() stands alone left of '~'; {_WRITTEN}.")
+        syntax.fail(call, f"mvbind() must be the whole response; {_WRITTEN}.")
     if call.keywords or len(call.args) < 2:
         syntax.fail(call, "mvbind() takes two responses or more, as in mvbind(y1, log(y2)).")
     labels = [syntax.expression(arg).label for arg in call.args]
     for i, label in enumerate(labels):
         if label in labels[:i]:
-            syntax.fail(call.args[i], f"The response {label} stands twice; leave one of them out.")
+            syntax.fail(call.args[i], f"The response {label} occurs twice. Leave one of them out.")
     return [syntax.text(arg) for arg in call.args], labels
 
 
@@ -115,7 +115,7 @@ def _read_limits(syntax: Syntax, parts: Sequence[ast.expr], labels: Sequence[str
     found = dict.fromkeys(labels, "")
     for part in parts:
         if called(part) != "censor" or not isinstance(part, ast.Call) or len(parts) > 1:
-            syntax.fail(part, "Beside several responses only one censor(...) stands after '|', with a limit for each.")
+            syntax.fail(part, "For several responses, write one censor(...) after '|', with a limit for each response.")
         if part.args and len(part.args) != len(labels):
             words = f"censor() takes one lower limit for each of {len(labels)} responses, None where there is none"
             syntax.fail(part, f"{words}; or censor({labels[0]}=(lower, upper)).")
@@ -155,7 +155,7 @@ def _read_scale(sigma: str | None) -> ResponseTerms:
     syntax = read_side(text, after)
     terms = _read_terms(syntax, syntax.tree)
     if not terms.intercept:
-        syntax.fail(syntax.tree, "Every response has a noise scale of its own; leave out '0 +'.")
+        syntax.fail(syntax.tree, "Every response has its own noise scale. Leave out '0 +'.")
     return terms
 
 
@@ -173,7 +173,9 @@ def _read_terms(syntax: Syntax, node: ast.expr) -> ResponseTerms:
             others.append(_of_each(syntax, term))
             alone += f" + {_of_one(syntax, term)}"
         elif called(term) in ("offset", "mixture") or any(is_dot(item) for item in ast.walk(term)):
-            syntax.fail(term, f"{text} does not go with several responses; write columns out, and take offsets from y.")
+            syntax.fail(
+                term, f"{text} is not supported for several responses. Write columns out, and subtract offsets from y."
+            )
         else:
             linear += f" {'+' if sign > 0 else '-'} {text}"
     linear = f"{int(intercept)}{linear}"
@@ -201,7 +203,7 @@ def _of_each(syntax: Syntax, term: ast.expr) -> str:
         case ast.Call() if called(term) == "gp" and not {k.arg for k in term.keywords} & {"by", "cor"}:
             name = "" if any(k.arg == "name" for k in term.keywords) else f", name={text!r}"
             return f"{text[:-1]}, by={RESPONSE}, cor=True{name})"
-    syntax.fail(term, f"{text} does not go with several responses, only gp(x), re(g) and (1 + z | g) do; {_LONG}.")
+    syntax.fail(term, f"{text} is not supported for several responses; gp(x), re(g) and (1 + z | g) are; {_LONG}.")
 
 
 def _columns_of_each(syntax: Syntax, left: ast.expr) -> str:

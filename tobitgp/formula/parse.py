@@ -48,7 +48,7 @@ def parse_formula(
     responses = _responses(met)
     for variable in met:
         if variable.role in INPUT_ROLES and variable.name in responses:
-            message = f"The response {variable.name!r} cannot stand among the terms too"
+            message = f"The response {variable.name!r} cannot also be a term"
             raise FormulaError(f"{message}.", formula, variable.start)
     _check_columns(formula, fields["variables"], terms, columns)
     _check_names(right, terms, fields["variables"])
@@ -97,7 +97,7 @@ def parse_scale_formula(
     syntax = read_side(formula, after, own)
     node, parts = split_parts(syntax)
     if parts:
-        remedy = "censoring and truncation stand in the formula of the model"
+        remedy = "write censoring and truncation in the formula of the model"
         syntax.fail(parts[0], f"{what} has no '|'; {remedy}.")
     terms = read_terms(syntax, node)
     outside = () if beside is None else beside.names(*(role for role in ROLES if role not in INPUT_ROLES))
@@ -112,7 +112,7 @@ def parse_scale_formula(
     responses = set() if beside is None else _responses(beside.variables)
     for variable in spec.variables:
         if variable.name in responses:
-            message = f"The response {variable.name!r} cannot stand in the formula of its {part}"
+            message = f"The response {variable.name!r} cannot be in the formula of its {part}"
             raise FormulaError(f"{message}.", formula, variable.start)
     return spec
 
@@ -202,7 +202,7 @@ def _columns_of_dot(formula: str, dot: int, columns: Collection[str] | None, tak
         raise FormulaError(f"{said} no columns are known here.", formula, dot)
     for column in columns:
         if not isinstance(column, str) or "`" in column or not column.strip():
-            raise FormulaError(f"{said} the name {column!r} cannot stand in a formula; rename it.", formula, dot)
+            raise FormulaError(f"{said} the name {column!r} is not supported in a formula. Rename it.", formula, dot)
     others = tuple(column for column in dict.fromkeys(columns) if column not in taken)
     if not others:
         raise FormulaError(f"{said} none is left.", formula, dot)

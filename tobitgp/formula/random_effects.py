@@ -11,7 +11,7 @@ from tobitgp.formula.linear_terms import LinearTerms, check_linear, flatten, lin
 from tobitgp.formula.spec import EffectsPart, Expression, GPTerm
 from tobitgp.formula.syntax import Syntax, called, is_dot, operands
 
-_INTERCEPT = "left of '|' stand 1, the random intercept, and columns whose slopes differ, as in (1 + z | g)"
+_INTERCEPT = "before '|', write 1 for the random intercept, and columns with random slopes, as in (1 + z | g)"
 
 
 def read_re(syntax: Syntax, node: ast.Call) -> GPTerm:
@@ -54,7 +54,7 @@ def _read_groups(syntax: Syntax, node: ast.expr) -> list[tuple[Expression, tuple
         by, crossed = outer[-1]
         twice = next((part for part in parts if part.label in [other.label for other in crossed or (by,)]), None)
         if twice is not None:
-            syntax.fail(node.right, f"The group {twice.label} stands twice; leave one of them out.")
+            syntax.fail(node.right, f"The group {twice.label} occurs twice. Leave one of them out.")
         parts = (*(crossed or (by,)), *parts)
         return [*outer, (replace(by, text=":".join(part.text for part in parts)), parts)]
     parts = _read_crossed(syntax, node)
@@ -68,14 +68,14 @@ def _read_crossed(syntax: Syntax, node: ast.expr) -> tuple[Expression, ...]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):
         a, b = syntax.text(node.left), syntax.text(node.right)
         also = f" + (1 | {a}:{b})" if isinstance(node.op, ast.Mult) else ""
-        syntax.fail(node, f"Groups that cross are terms of their own; write (1 | {a}) + (1 | {b}){also}.")
+        syntax.fail(node, f"Crossed groups must be separate terms. Write (1 | {a}) + (1 | {b}){also}.")
     found = []
     for part in operands(node, ast.MatMult):
         if called(part) in PLACES:
-            syntax.fail(part, f"{called(part)}(...) stands {PLACES[called(part)]}, outside brackets.")
+            syntax.fail(part, f"{called(part)}(...) must be {PLACES[called(part)]}, outside brackets.")
         found.append(read_group(syntax, part, "re", "A random effect"))
         if any(found[-1].label == other.label for other in found[:-1]):
-            syntax.fail(part, f"The group {found[-1].label} stands twice; leave one of them out.")
+            syntax.fail(part, f"The group {found[-1].label} occurs twice. Leave one of them out.")
     return tuple(found)
 
 
@@ -111,6 +111,6 @@ def _refuse_others(syntax: Syntax, term: ast.expr) -> None:
     name = called(term)
     if name in (*PROCESSES, "offset", "mixture"):
         remedy = "a curve for each group is gp(x, by=g)" if name in PROCESSES else _INTERCEPT
-        syntax.fail(term, f"{name}(...) cannot stand in a random effect; {remedy}.")
+        syntax.fail(term, f"{name}(...) is not supported in a random effect; {remedy}.")
     if any(is_dot(item) for item in ast.walk(term)):
-        syntax.fail(term, "'.' cannot stand in a random effect; write the columns out.")
+        syntax.fail(term, "'.' is not supported in a random effect. Write the columns out.")

@@ -312,7 +312,7 @@ def _process_lines(terms: Sequence[GPTerm]) -> list[str]:
 def _function_lines(spec: LinearPart) -> list[str]:
     """Functions of the user's own."""
     names = ", ".join(name for name, _ in spec.functions)
-    return [f"  functions  {names}: given beside the formula"] if names else []
+    return [f"  functions  {names}: passed by functions="] if names else []
 
 
 def _response(spec: ModelSpec) -> str:
@@ -393,7 +393,7 @@ def _process(term: GPTerm) -> str:
     else:
         text += f"product of the kernels {' and '.join(map(_kernel, kernels))}"
     if group:
-        shared = "correlated, each with an sd of its own" if term.cor else "hyper-parameters shared"
+        shared = "correlated, each with its own sd" if term.cor else "hyper-parameters shared"
         text += f"; a curve for each level of {group}, {shared}"
     if term.read_as:
         text += f"; {term.written} was read as {term.read_as}" + (f", {term.note}" if term.note else "")

@@ -41,12 +41,12 @@ _BAD = {
     "`": "This backtick has no partner; a column name in backticks is written `my column`",
     '"': _UNCLOSED,
     "'": _UNCLOSED,
-    "!": "'!' stands only in '!=', not equal",
+    "!": "'!' is supported only in '!=', not equal",
     "#": "A formula holds no comments; an interaction is written a:b, and a*b with its main effects",
     ";": "One formula at a time: ';' is not part of the language",
 }
 _WORDS = {
-    "lambda": "give a function of your own by name beside the formula: functions={'f': f}",
+    "lambda": "pass your function by name: functions={'f': f}",
     "in": "write (q == 'U') + (q == 'UJ'), a comparison with each value",
     "or": "write maximum(x > 1, z < 2), which is 1 where either holds",
     "and": "write (x > 1) * (z < 2), which is 1 where both hold",
@@ -270,7 +270,7 @@ def _scan(formula: str) -> list[Token]:
             _fail(formula, token, "Nothing can be assigned in a formula; an interaction is written a:b")
         remedy = f"a column of that name is written `{text}`"
         if token.kind == "name" and text.startswith("__"):
-            _fail(formula, token, f"Names that begin with '__' are refused; {remedy}")
+            _fail(formula, token, f"Names that begin with '__' are not supported; {remedy}")
         if token.kind == "name" and keyword.iskeyword(text) and text not in ("None", "True", "False"):
             remedy = _WORDS.get(text, remedy)
             _fail(formula, token, f"'{text}' is a word of Python and not part of the language; {remedy}")
@@ -326,18 +326,18 @@ def _with_role(formula: str, before: Token | None, token: Token, after: Token | 
         case ":" if grouped:
             return token._replace(role="interaction")
         case ":":
-            _fail(formula, token, "':' makes an interaction of two terms and cannot stand inside a call or {...}")
+            _fail(formula, token, "':' makes an interaction of two terms, and is not supported inside a call or {...}")
         case "=" if grouped:
             remedy = "the response is set off by '~', equality is '=='"
             _fail(formula, token, f"'=' only names an argument inside a call; {remedy}")
         case "||" if not opened:
-            _fail(formula, token, "'||' stands in brackets, as in (z || g): random effects without correlations")
+            _fail(formula, token, "'||' must be in brackets, as in (z || g): random effects without correlations")
         case "." if after is not None and after.begins_operand:
             _fail(formula, token, "'.' means all other columns; an operator is missing after it")
         case "." if grouped:
             return token._replace(role="dot")
         case ".":
-            _fail(formula, token, "'.' means all other columns as terms, and cannot stand inside a call")
+            _fail(formula, token, "'.' means all other columns as terms, and is not supported inside a call")
     return token
 
 

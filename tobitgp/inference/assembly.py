@@ -305,8 +305,8 @@ def _scale_columns(spec: ModelSpec, names: Sequence[str], family: Family, given:
         return ()
     if not spec.scale.intercept:
         raise SpecError(
-            "sigma= without an intercept goes with method='mle'. Under priors sigma itself is the intercept of "
-            "log(sigma): leave out '0 +' or '- 1'."
+            "sigma= without an intercept requires method='mle'. With priors, sigma itself is the intercept of "
+            "log(sigma). Leave out '0 +' or '- 1'."
         )
     if family.known_sigma is not None:
         raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}, so sigma= has no place.")

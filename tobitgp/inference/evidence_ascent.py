@@ -157,7 +157,7 @@ def curvature(objective: Objective, free: Array, width: float) -> tuple[Array, A
         wide, drop = wide[~fits], drop[~fits]
         steps[wide] *= np.clip(1.0 / np.sqrt(np.where(np.isfinite(drop), drop, np.inf)), _LEAST_SHARE, _MOST_SHARE)
     if not np.isfinite(H).all():
-        raise NumericalError("Beside the maximum no point has a posterior.")
+        raise NumericalError("No point next to the maximum has a posterior.")
     return 0.5 * (H + H.T), steps
 
 
@@ -166,7 +166,7 @@ def refined_root(objective: Objective, free: Array, root: Array) -> Array:
     here = objective.gradient(objective.settle(free, slopes=True))
     H = (here - _differenced(objective, list(free + _PART * root.T))[1]) @ root / _PART
     if not np.isfinite(H).all():
-        raise NumericalError("Beside the maximum a point has no posterior.")
+        raise NumericalError("A point next to the maximum has no posterior.")
     return np.asarray(root @ principal_root(0.5 * (H + H.T)), dtype=np.float64)
 
 

@@ -188,7 +188,7 @@ class FittedGP:
 
 
 BAD = 0.3  # approximation gap beside the effective parameters
-NEIGHBOURS_REMEDY = "raise neighbours=, or take approximation='low_rank' or 'dense', which serve smooth curves better"
+NEIGHBOURS_REMEDY = "raise neighbours=, or use approximation='low_rank' or 'dense', which suit smooth curves better"
 FEW, SMALL_SHARE = 5, 0.1  # exact rows that leave intervals too narrow by a tenth or more
 
 
@@ -198,32 +198,38 @@ def warn_unidentified(
     """Say what the data cannot tell, and which random intercepts have a level for every row beside a sought sigma."""
     exact, between, n = measured.n_exact, measured.between, measured.n
     if exact == 0 and not between:
-        _warn("No row is exact: location and scale rest on the limits and the priors; set priors= or fixed= with care.")
+        _warn("No row is exact: location and scale are determined by limits and priors alone. Set priors= or fixed=.")
     elif exact == 1 and not between:
         if "sigma" in parameters.names and parameters.free[parameters.names.index("sigma")]:
-            _warn("Only one row is exact: the noise scale rests on its prior; set priors={'sigma': ...} or fixed=.")
+            _warn(
+                "Only one row is exact: its prior alone determines sigma. Set priors={'sigma': ...} or "
+                "fixed={'sigma': ...}."
+            )
     elif 1 < exact < FEW and exact < SMALL_SHARE * n and not between:
         _warn(
-            f"Only {exact} of {n} rows are exact: scale, noise and intervals rest on them and on the priors, and may "
-            "be far from the truth; set priors= or fixed= from what is known."
+            f"Only {exact} of {n} rows are exact: scale, noise and intervals are determined by them and the priors, "
+            f"and may be far from the truth. Set priors= or fixed= from prior knowledge."
         )
     elif exact == n > 1 and measured.exact.minimum == measured.exact.maximum:
-        _warn("The response is constant: scale and length-scales rest on their priors.")
+        _warn("The response is constant: priors alone determine scale and length-scales. Check the response column.")
     for term, X in zip(terms, measured.X, strict=True):
         ends = zip(X.minimum, X.maximum, strict=True) if term.inputs else ()
         for text, (low, high) in zip(term.inputs, ends, strict=True):
             if n > 1 and low == high:
-                _warn(f"The input {text.text} of {term.name} is constant: its length-scale rests on its prior.")
+                _warn(
+                    f"The input {text.text} of {term.name} is constant: the prior alone determines its length-scale. "
+                    f"Leave it out."
+                )
     for gp, term in zip(gps, terms, strict=True):
         if gp.grouping is not None and gp.grouping.size == 1 and not term.factors:
-            _warn(f"All rows are of one group in {term.name}: what is between groups rests on its prior; leave it out.")
+            _warn(f"All rows are in one group of {term.name}: the prior alone determines its sd. Leave it out.")
     sought = {name for name, free in zip(parameters.names, parameters.free, strict=True) if free}
     for gp, term in zip(gps, terms, strict=True):
         single = gp.grouping is not None and 1.0 < measured.weight <= gp.grouping.size
         if single and not term.factors and {"sigma", f"sd({term.name})"} <= sought:
             _warn(
-                f"Every row has a level of its own in {term.name}: only the priors tell sd({term.name}) from sigma; "
-                "leave the term out, or fix one of the two."
+                f"Every row is a level of {term.name}: only the priors distinguish sd({term.name}) from sigma. "
+                "Leave the term out, or fix one of the two."
             )
 
 
@@ -239,8 +245,9 @@ def warn_coarse(fitted: FittedGP, rows: float) -> None:
         _warn(words, ApproximationWarning)
     if fitted.method.pilot() != fitted.method:
         _warn(
-            f"bound={fitted.method.evidence_kind!r} is no bound: it may exceed the log evidence, so it neither ranks "
-            "models nor chooses hyper-parameters. These are from exact variational inference, and elbo is a bound.",
+            f"bound={fitted.method.evidence_kind!r} is not a bound: it may exceed the log evidence, so it neither "
+            f"ranks models nor chooses hyper-parameters. These are from exact variational inference, and elbo is a "
+            "bound.",
             ApproximationWarning,
         )
 
@@ -256,8 +263,8 @@ def coarse_words(fitted: FittedGP) -> str:
     effect = "the curve is a little too smooth"
     if share > BAD:
         effect = (
-            "the curve is too smooth, its length-scales and sigma are too large, and its intervals too narrow beside "
-            "that (in simulations with gaps like this 95% intervals covered the curve .45 to .92 of the time)"
+            "the curve is too smooth, its length-scales and sigma are too large, and its intervals too narrow (in "
+            "simulations with such gaps, 95% intervals covered 45% to 92% of the curve)"
         )
     return (
         f"The inducing inputs are too few for such short length-scales (approximation gap {fitted.nats_left:.3g} nats, "
@@ -271,10 +278,10 @@ def rounding_words(fitted: FittedGP, rows: float) -> str:
     if not (lost or words_for_little_noise(fitted.parameters)):
         return ""
     suspects = words_for_little_noise(fitted.parameters, rows) or (
-        "terms that only their priors tell apart, as an intercept beside the level of re() or gp(): with so little "
-        "noise beside so many rows one of them must go"
+        "terms that only their priors distinguish, such as an intercept and the level of re() or gp(): with so little "
+        "noise and so many rows, leave one of them out"
     )
-    return f"Digits were lost: standard errors may be wrong, or the fit have stopped short. Look at {suspects}."
+    return f"Digits were lost: standard errors may be wrong, or the search may have stopped early. Check {suspects}."
 
 
 def bound_words(fitted: FittedGP) -> str:
@@ -286,11 +293,11 @@ def bound_words(fitted: FittedGP) -> str:
     singular = _singular_words(fitted)
     if not stuck:
         return singular
-    words = f"The search ended at a bound for {', '.join(stuck)}; fix it, or set a prior."
+    words = f"The search ended at a bound for {', '.join(stuck)}. Fix it by fixed=, or set priors=."
     if any(parameters.roles[i] == "sigma" for i in places[low & (parameters.least == -LOG_BOUND)]):
         words += (
             f" At its lower bound sigma is {np.exp(-LOG_BOUND):.0e} of the response's sd: the data show no noise, and "
-            "the curve goes through the rows. Where they were measured with an error, fix sigma at that."
+            "the curve goes through the rows. If the measurement error is known, fix sigma at it."
         )
     return words
 
@@ -309,18 +316,18 @@ def _singular_words(fitted: FittedGP) -> str:
     if not found:
         return ""
     return (
-        f"The fit is singular at {', '.join(found)}: such coefficients or curves are multiples of each other, and "
-        "the data do not tell them apart. Leave one out, write || to take them as independent, or set priors=."
+        f"The fit is singular at {', '.join(found)}: these coefficients or curves are multiples of each other, and "
+        "the data do not distinguish them. Leave one out, write || for independent ones, or set priors=."
     )
 
 
 def coarse_remedy(fitted: FittedGP, rows: float) -> str:
     """What makes the inducing inputs leave less; where the noise is lost to rounding all inputs are no remedy."""
     if words_for_little_noise(fitted.parameters, rows):
-        return "give the method more inducing inputs, or raise the value at which sigma is fixed"
+        return "Use more inducing inputs, or fix sigma at a larger value"
     return (
-        f"give the method more inducing inputs, use {fitted.method.written(inducing=None)}, or "
-        "gp(..., approximation='vecchia'), in one input 'markov'"
+        f"Use more inducing inputs, {fitted.method.written(inducing=None)}, or approximation='vecchia' in gp() (of "
+        f"one input 'markov')"
     )
 
 

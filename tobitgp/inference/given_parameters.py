@@ -255,7 +255,10 @@ def _read_correlations(argument: str, names: Sequence[str], given: Mapping[str, 
     rows, columns = np.tril_indices(q, -1)
     R[rows, columns] = R[columns, rows] = [float(given[name]) for name in names]
     if np.linalg.eigvalsh(R)[0] <= 0.0:
-        raise SpecError(f"{argument}=: {', '.join(names)} are no correlations together: their matrix is not positive.")
+        raise SpecError(
+            f"{argument}=: {', '.join(names)} are not valid together: their correlation matrix must be positive "
+            f"definite."
+        )
     return psi_of(R)
 
 

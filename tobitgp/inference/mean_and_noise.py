@@ -38,8 +38,8 @@ STARTS = ((0.5, 1.0), (0.5, 0.3), (0.15, 1.0))
 LEAST = np.log(1e-4)  # of noise over what is usual, below which it is on its way to 0 at values that rows share
 _NO_END = (
     "Expectation propagation does not converge with this sigma=. A value that many rows share, or rows that are copies "
-    "of others, ask for no noise at all where they are: are they limits, to be given by censor(), or repeats, to be "
-    "given by var_weights=? Columns, as in sigma='~ x', go with every method"
+    "of others, have no noise at all: if they are limits, write censor(), and if they are repeats, use "
+    "var_weights=. Columns, as in sigma='~ x', are supported by every method"
 )
 
 

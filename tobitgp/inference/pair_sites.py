@@ -65,7 +65,7 @@ class PairRows:
         parts = tuple(block_features(b, at, slopes=slopes) for b, at in zip(blocks, part.inputs, strict=True))
         layout, n = lay_out(blocks), len(part)
         if layout.has_sparse:
-            raise SpecError("A process in sigma= does not go with crossed groupings of so many levels.")
+            raise SpecError("A process in sigma= is not supported with crossed groupings of so many levels.")
         d = np.zeros((n, 2))
         for t, own in enumerate(parts):
             d[:, int(t in noise)] += own.d

@@ -32,8 +32,8 @@ def check_crossed(gps: Sequence[GPPrior]) -> None:
     if sum(sizes[name] for name in crossed) > MOST_CROSSED:
         listed = ", ".join(f"{sizes[name]} coefficients of {name}" for name in crossed)
         raise DataError(
-            f"Groupings cross: {listed} beside a larger grouping; at most {MOST_CROSSED} of all but the largest can be "
-            "held. Leave one out, or take its levels together."
+            f"Crossed groupings: {listed} in addition to a larger grouping; all but the largest may have "
+            f"{MOST_CROSSED} levels together. Leave one out, or merge its levels."
         )
 
 
@@ -78,7 +78,7 @@ def approximations(
     shared = {(*(item.text for item in t.inputs), t.by and t.by.text, t.approximation) for t in structured}
     if len(shared) > 1 or (len(structured) > 1 and "vecchia" in {t.approximation for t in structured}):
         raise SpecError(
-            f"approximation= of {' and '.join(t.name for t in structured)}: one process can stand as Markov or "
+            f"approximation= of {' and '.join(t.name for t in structured)}: one process can be Markov or "
             "Vecchia, or several Markov ones of the same input; leave approximation= out of the others."
         )
     out = []
@@ -87,7 +87,7 @@ def approximations(
         clashes = {"dense": inducing is not None, "markov": given, "vecchia": given}
         if clashes.get(term.approximation):
             raise SpecError(
-                f"inducing= goes with low rank, and {term.name} has approximation={term.approximation!r}; leave out "
+                f"inducing= requires low rank, and {term.name} has approximation={term.approximation!r}. Leave out "
                 "one of the two."
             )
         how = "low_rank" if given or term.approximation == "dense" else term.approximation
@@ -100,10 +100,12 @@ def approximations(
 def all_low_rank(stand: Sequence[str], *, moves: bool) -> list[str]:
     """What may stand for each term beside a process in log sigma."""
     if moves:
-        raise SpecError("tg.Inducing(...) moves no inputs beside a process in sigma=; leave one of the two out.")
+        raise SpecError("tg.Inducing(...) is not supported with a process in sigma=. Leave one of the two out.")
     for how in stand:
         if how in ("markov", "vecchia"):
-            raise SpecError(f"approximation={how!r} does not go with a process in sigma=; leave one of the two out.")
+            raise SpecError(
+                f"approximation={how!r} is not supported with a process in sigma=. Leave one of the two out."
+            )
     return ["low_rank"] * len(stand)
 
 

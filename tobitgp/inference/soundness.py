@@ -44,7 +44,7 @@ def process_inconsistencies(gp: GPModel, fitted: FittedGP, spec: ModelSpec, stat
     lines = sum(term.line for term in gp.terms)
     wanted["lines"] = gp.lines, (lines,)
     if not ((fitted.weights >= 0.0).all() and math.isclose(fitted.weights.sum(), 1.0, rel_tol=1e-6)):
-        yield "the weights of its points are no probabilities"
+        yield "the weights of its points are not probabilities"
     if not len(fitted.points) or fitted.n_linear != p or (gp.linear is None) != (p == 0):
         yield "its parts do not belong together"
     if state.linear.columns != gp.columns or gp.terms != spec.processes:
@@ -134,7 +134,7 @@ def _wrong_point(point: FeaturePosterior, k: int, n_linear: int) -> Iterator[str
         wanted |= {"groups": (factor.groups, (G, m, m)), "entries": (factor.indices, factor.data.shape)}
         wanted["ends of borders"] = factor.indptr, (G * m + 1,)
         if not _are_ends(factor.indptr, len(factor.indices)) or ((factor.indices < 0) | (factor.indices >= p)).any():
-            yield "its borders are no sparse matrix"
+            yield "its borders are not a sparse matrix"
     wanted |= yield from _field_arrays(point)
     yield from _wrong(wanted, finite=[name for name in wanted if not name.startswith("theta")])
 

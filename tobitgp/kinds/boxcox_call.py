@@ -19,7 +19,7 @@ from tobitgp.likelihoods.families import BOXCOX, BoxCox, is_boxcox, read_power
 from tobitgp.options import FitOptions, refuse_with_mle, refuse_without_mle
 from tobitgp.results.process.boxcox_process_results import BoxCoxGPResults
 
-_WHY = "does not go with family='boxcox'."
+_WHY = "is not supported with family='boxcox'."
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class PowerTransformation(Kind):
         call.refuse(("cure", "var_weights", "id", "censored"), _WHY)
         rows = read_rows(replace(call, family="lognormal")).gathered()
         if rows.spec.mixture is not None:
-            raise SpecError("family='boxcox' does not go with mixture().")
+            raise SpecError("family='boxcox' is not supported with mixture().")
         read = replace(rows.training, response=above_zero(rows.training.response, rows.training.labels))
         power = float(call.family.power) if isinstance(call.family, BoxCox) else None
         return PowerRows(call, rows.spec, rows.family, read, rows.frame, rows.columns, power)

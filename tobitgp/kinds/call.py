@@ -70,7 +70,7 @@ class Call:
         """Raise an error if one of these arguments is given."""
         for name in names:
             if self.gives(name):
-                raise SpecError(f"{name}= {why}")
+                raise SpecError(f"{name}= {why} Leave it out.")
 
 
 _SHORT = {"sigma": "sigma", "cured": "cure"}  # names in ``formulas=``, and arguments that are short for them

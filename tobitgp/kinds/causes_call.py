@@ -73,7 +73,7 @@ class Causes(Kind):
 
     def read(self, call: Call) -> Rows | RowsByCause:
         """The rows of all causes, or those of one alone; warns once of what all warn of."""
-        why = "does not go with competing risks: events of other causes are censoring."
+        why = "is not supported with competing risks: events of other causes are censoring."
         call.refuse(("censored",), why)
         found = _read(call)
         assert found is not None
@@ -99,7 +99,7 @@ class Causes(Kind):
                 kind, own = claimed(own, self.kinds)
                 by_cause[cause] = kind, kind.read(own)
                 if own.id is not None and not kind.hazards:
-                    raise SpecError("id= of competing risks goes with family='ph'.")
+                    raise SpecError("id= of competing risks requires family='ph'.")
                 if len(causes) > 1:
                     _check(*by_cause[cause], cause, first.column)
         for category, message in dict.fromkeys((note.category, str(note.message)) for note in caught):
@@ -221,7 +221,7 @@ def _plain(value: Any) -> Any:
 def _check(kind: Kind, rows: Rows, cause: Cause, column: str) -> None:
     """Refuse what has no hazard of a cause, and a cause with fewer events than parameters."""
     if rows.spec.mixture is not None:
-        raise SpecError("A mixture does not go with competing risks; leave mixture() out.")
+        raise SpecError("A mixture is not supported with competing risks. Leave mixture() out.")
     size = len(rows.training.state.linear.columns) + kind.baseline_size(rows)
     response = rows.training.response
     events = int((response.lower == response.upper).sum())

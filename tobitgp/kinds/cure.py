@@ -213,7 +213,7 @@ def check_censored(seen: CensoredResponse) -> None:
     """Refuse rows without events, or without censored ones."""
     exact = np.isfinite(seen.upper)
     if exact.all():
-        raise SpecError("cure= needs censored rows: without any there is nobody who may be cured.")
+        raise SpecError("cure= requires censored rows: without them no subject may be cured.")
     if not (exact & (seen.weight > 0.0)).any():
         raise DataError("No event was seen, and a cure model has nothing to learn times from.")
 
@@ -236,9 +236,9 @@ def _warn_others(ends: Sequence[CureEnd], jacobian: float) -> None:
     if others:
         listed = " and ".join(f"{end.cured:.3g} (log likelihood {end.log_likelihood + jacobian:.2f})" for end in others)
         warnings.warn(
-            f"The likelihood has several maxima: beside that with a mean cured fraction of {maxima[0].cured:.3g} (log "
-            f"likelihood {maxima[0].log_likelihood + jacobian:.2f}) one of {listed}; fit_history lists them. These "
-            "rows do not tell them apart.",
+            f"The likelihood has several maxima: one with a mean cured fraction of {maxima[0].cured:.3g} (log-"
+            f"likelihood {maxima[0].log_likelihood + jacobian:.2f}), and one of {listed}; fit_history lists them. "
+            f"These rows do not distinguish them. Compare families, or use longer follow-up.",
             ConvergenceWarning,
             stacklevel=user_level(),
         )
@@ -257,8 +257,8 @@ def warn_follow_up(seen: CensoredResponse) -> None:
         why.append(f"{tail:g} {'row was' if tail == 1.0 else 'rows were'} followed beyond it")
     if why:
         warnings.warn(
-            f"The cured fraction rests on the tail of the family: {' and '.join(why)}. Longer follow-up would tell "
-            "cured rows from late events; compare families.",
+            f"The cured fraction depends on the tail of the family: {' and '.join(why)}. Longer follow-up would "
+            f"distinguish cured rows from late events. Compare families.",
             BoundaryWarning,
             stacklevel=user_level(),
         )

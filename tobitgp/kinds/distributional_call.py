@@ -61,7 +61,7 @@ class Distributional(Kind):
         if is_boxcox(family):
             raise SpecError(
                 "family='boxcox' takes a formula of sigma alone: a power that differs between rows puts the location "
-                "of each row on a scale of its own. Use formulas={'sigma': '~ z'}."
+                "of each row on a different scale. Use formulas={'sigma': '~ z'}."
             )
         why = "is not supported with formulas= of other parameters. Leave one of them out."
         call.refuse(("id", "var_weights", "censored"), why)

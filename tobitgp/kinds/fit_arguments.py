@@ -28,7 +28,7 @@ from tobitgp.typing import Array
 # Kinds of covariances of other programs, and what they are here.
 _COVARIANCES = {
     **dict.fromkeys(("robust", "white", "hetero", "sandwich"), "; it is called 'HC0' here"),
-    **dict.fromkeys(("hc2", "hc3"), "; bootstrap() of the results serves small samples"),
+    **dict.fromkeys(("hc2", "hc3"), "; use bootstrap() of the results in small samples"),
     **dict.fromkeys(("crv1", "clustered", "twoway"), "; it is cov_type='cluster', cov_kwds={'groups': ...} here"),
     **dict.fromkeys(("hac", "newey-west"), "; rows of a unit that is followed over time are a cluster"),
     "bootstrap": "; it is a method of the results, bootstrap()",

@@ -171,11 +171,11 @@ class Hazards(Kind):
 
     def fit(self, rows: CellRows, asked: FitOptions) -> HazardResults:
         if asked.cov_type != "nonrobust":
-            raise SpecError("cov_type= does not go with family='ph'.")
+            raise SpecError("cov_type= is not supported with family='ph'. Leave it out.")
         processes, frame = bool(rows.spec.processes), rows.frame
         if isinstance(asked.method, MLE) and (processes or rows.written.varying or rows.hazard.baseline == "gp"):
             raise SpecError(
-                "method='mle' goes with tg.PH('piecewise') and linear terms; processes and tv() have priors: leave "
+                "method='mle' requires tg.PH('piecewise') and linear terms; processes and tv() have priors. Leave "
                 "method= out."
             )
         if isinstance(asked.start, HazardResults):

@@ -35,7 +35,7 @@ from tobitgp.results.views import COUNTS, named_columns
 from tobitgp.typing import Array, BoolArray
 
 INDUCING, STARTS, MOST_ITERATIONS, TOLERANCE = 20, 2, 1000, 1e-8
-_ALONE = "is not for gp(latent(...)): its coordinates are all that rows have."
+_ALONE = "is not supported with gp(latent(...))."
 
 
 @dataclass(frozen=True)
@@ -149,15 +149,11 @@ class Latent(Kind):
                 rng=generator(asked.rng),
                 on_step=_reporter(on_step, len(own.lower)),
             )
-        if not found[0].converged:
-            warnings.warn(
-                "The search for latent coordinates did not converge. Raise max_iter= of tg.VI(...), or look at "
-                "fit_history.",
-                ConvergenceWarning,
-                stacklevel=user_level(),
-            )
         jacobian = -float((ends.seen * np.log(scale)).sum())
-        return LatentResults(_parts(rows, found, own, centre, scale, jacobian))
+        results = LatentResults(_parts(rows, found, own, centre, scale, jacobian))
+        if not results.converged:
+            warnings.warn(results._search_message, ConvergenceWarning, stacklevel=user_level())
+        return results
 
 
 def _parts(

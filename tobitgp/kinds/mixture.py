@@ -61,7 +61,7 @@ class Tried:
 class MixtureParts(Source):
     """A fitted mixture and its data."""
 
-    where_weights_fail: ClassVar[str] = "Look for components that few rows hold, try fewer of them"
+    where_weights_fail: ClassVar[str] = "Try fewer components, or use tg.cross_validate()"
 
     spec: ModelSpec
     state: DesignState  # of no column

@@ -36,7 +36,7 @@ CONCENTRATION = "concentration"
 _OF_OTHERS: dict[str, tuple[Any, str]] = {
     "fixed": (None, "holds parameters of regressions and processes"),
     "sigma": (None, "is the noise scale of a regression"),
-    "var_weights": (None, "divide the noise variance of a regression; components have scales of their own"),
+    "var_weights": (None, "divide the noise variance of a regression; components have their own scales"),
     "cov_type": ("nonrobust", "is of maximum likelihood; cov_params(kind=) has what there is of a mixture"),
     "cov_kwds": (None, "is of maximum likelihood"),
 }
@@ -69,7 +69,9 @@ def read_mixture_priors(
     """Prior of the components and prior of the weights."""
     if isinstance(method, EMCM):
         if priors is not None:
-            raise SpecError("priors= goes with method='vbcm' and 'svbcm'; maximum likelihood (method='em') has none.")
+            raise SpecError(
+                "priors= requires method='vbcm' or 'svbcm'; maximum likelihood (method='em') has no priors."
+            )
         if process:
             raise SpecError("mixture('dp') is a prior, which method='em' has not; use 'vbcm', or mixture(range(1, 7)).")
         return None, None
@@ -173,6 +175,6 @@ def _warn(parts: MixtureParts, lower: Array, upper: Array) -> None:
     if (lower == upper).all() and np.ptp(lower) == 0.0:
         held = f"All rows hold one value, {lower[0]:.4g}" if len(lower) > 1 else f"There is one row, {lower[0]:.4g}"
         grounds = "the prior" if parts.bayes else "nothing in the data"
-        noted.append((f"{held}: spread and number of components rest on {grounds}.", BoundaryWarning))
+        noted.append((f"{held}: {grounds} determines the scales and the number of components.", BoundaryWarning))
     for note, category in noted:
         warnings.warn(note, category, stacklevel=user_level())

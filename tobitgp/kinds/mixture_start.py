@@ -85,7 +85,7 @@ def _parameters(table: pd.DataFrame, family: MixtureFamily) -> StartParameters:
     names, found = family.parameters, set(table.columns) - _BESIDE
     needed = f"A {family.name} mixture has {', '.join(names)}, and {WEIGHT} if the components differ in it."
     if unknown := sorted(map(str, found - {WEIGHT, *names})):
-        raise SpecError(f"start= names {unknown[0]!r}, which is no parameter. {needed}")
+        raise SpecError(f"start= names {unknown[0]!r}, which is not a parameter. {needed}")
     if lacking := [name for name in names if name not in found]:
         raise SpecError(f"start= lacks {lacking[0]!r}. {needed}")
     values = np.array([_numbers(table[name], name) for name in names])
@@ -120,8 +120,8 @@ def _responsibilities(start: Any, training: TrainingData | PartitionedData) -> S
         table = np.zeros(0)
     if table.ndim != 2:
         raise SpecError(
-            f"start={start!r:.60}: no start of a mixture. Give parameters (a DataFrame or dict with a value for each "
-            "component), responsibilities (an array with a row for each row of the data), or a fitted mixture."
+            f"start={start!r:.60}: not a start of a mixture. Give parameters (a DataFrame or dict with a value for "
+            "each component), responsibilities (an array with a row for each row of the data), or a fitted mixture."
         )
     if isinstance(training, PartitionedData):
         raise SpecError("start=: responsibilities need data in memory. Give parameters of the components instead.")

@@ -115,7 +115,7 @@ class ParametricParts(LikelihoodParts):
         H = as_dense(design.H)
         levels = H[:, self.level_columns]
         if not levels.any(axis=1).all():
-            raise SpecError("exclude= cannot leave out the strata, each of which has a baseline of its own.")
+            raise SpecError("exclude= cannot leave out the strata, each of which has its own baseline.")
         shared = [np.ones((len(H), 1))] * (self.frailty is not None)
         return [H, *[levels] * self.baseline.size, *shared]
 
@@ -124,7 +124,7 @@ class ParametricParts(LikelihoodParts):
         if not why and (self.frailty, self.groups) != (smaller.frailty, smaller.groups):
             why = "only one of them has this frailty, and none is at the end of what its variance may be"
         if not why and not self.baseline.contains(smaller.baseline):
-            why = "its baseline is no case of this one's"
+            why = "its baseline is not nested in this one's"
         return why
 
     @property

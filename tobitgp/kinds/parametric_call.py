@@ -100,7 +100,7 @@ class ParametricHazards(Kind):
 
 def refuse_with_hazards(call: Call) -> None:
     """Raise an error for arguments that hazards do not support."""
-    call.refuse(("sigma", "cure", "var_weights", "censored"), "does not go with family='ph'.")
+    call.refuse(("sigma", "cure", "var_weights", "censored"), "is not supported with family='ph'.")
 
 
 def _refuse_terms(rows: BaselineRows) -> None:
@@ -111,8 +111,8 @@ def _refuse_terms(rows: BaselineRows) -> None:
     if refused:
         frailty = f", and tg.PH({baseline!r}, frailty='gamma') takes (1 | {shared})" if shared is not None else ""
         raise SpecError(
-            f"{refused[0]} does not go with baseline={baseline!r}, which is fitted by maximum likelihood to linear "
-            f"terms; tg.PH(baseline='gp') takes processes, random effects and tv(){frailty}."
+            f"{refused[0]} is not supported with baseline={baseline!r}, which is fitted by maximum likelihood to "
+            f"linear terms. tg.PH(baseline='gp') supports processes, random effects and tv(){frailty}."
         )
 
 
@@ -147,8 +147,8 @@ def _read_frailty(rows: BaselineRows) -> tuple[str, Any]:
         )
     if len(pd.unique(group)) == len(group):
         warnings.warn(
-            f"Every row has a group {name!r} of its own: their frailty is told from the shape of the baseline "
-            "alone, and its variance is hardly identified.",
+            f"Every row is a group of {name!r}: their frailty is distinguished from the shape of the baseline "
+            "alone, and its variance is hardly identified. Leave the frailty out, or use larger groups.",
             BoundaryWarning,
             stacklevel=user_level(),
         )

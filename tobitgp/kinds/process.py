@@ -46,9 +46,7 @@ class Process(Source):
 
     __slots__ = ()
     has_sites: ClassVar[bool] = True
-    where_weights_fail: ClassVar[str] = (
-        "Use loo(method='ep'), which has no weights, or noise with heavier tails (family='student')"
-    )
+    where_weights_fail: ClassVar[str] = "Use loo(method='ep'), which has no weights, or tg.cross_validate()"
 
     @property
     def family(self) -> Family:
@@ -238,8 +236,8 @@ def _check_noise_processes(spec: ModelSpec, read: TrainingData | PartitionedData
     name = spec.scale.gps[0].name
     if method.name != "ep":
         raise SpecError(
-            f"method={method.name!r}: {name} goes with method='ep' alone; columns in sigma=, as '~ z', go with all "
-            "methods."
+            f"method={method.name!r}: {name} requires method='ep'. Columns in sigma=, such as '~ z', are supported by "
+            f"all methods."
         )
     if isinstance(read, PartitionedData) or len(read.labels) > MOST_ROWS:
         raise SpecError(
@@ -312,6 +310,6 @@ def refuse_censoring_noises(parts: ProcessParts, question: str) -> None:
     values = found.values(parts.fitted.points[0].theta)
     if any(value for role, value in zip(found.roles, values, strict=True) if role in SIDES):
         raise SpecError(
-            f"The censoring noises of bound='local' make a likelihood that is no density, of which {question} has no "
-            "meaning; use bound='exact', or fix sigma_lower and sigma_upper at 0."
+            f"The censoring noises of bound='local' make a likelihood that is not a density, for which {question} has "
+            f"no meaning. Use bound='exact', or fix sigma_lower and sigma_upper at 0."
         )

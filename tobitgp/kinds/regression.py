@@ -23,9 +23,7 @@ from tobitgp.typing import Array
 class RegressionParts(LikelihoodParts):
     """A fitted regression."""
 
-    where_weights_fail: ClassVar[str] = (
-        "Look at k_hat() and at these rows, fit a posterior (method='ep') for its loo(method='ep')"
-    )
+    where_weights_fail: ClassVar[str] = "Fit a posterior by method='ep', or use tg.cross_validate()"
 
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
         training = self.rows

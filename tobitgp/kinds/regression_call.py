@@ -143,7 +143,7 @@ class StartStop(Kind):
 
     def read(self, call: Call) -> SubjectRows:
         id: Any = call.id
-        why = "does not go with id=, by which rows are parts of a subject's time."
+        why = "is not supported with id=, by which rows are parts of a subject's time."
         call.refuse(("sigma", "cure", "var_weights", "censored"), why)
         source = open_source(call.data, call.engine)
         data: Any = pd.DataFrame(call.data) if source is None else source
@@ -156,11 +156,11 @@ class StartStop(Kind):
         spec, family = rows.spec, rows.family
         if spec.mixture is not None or spec.processes:
             what = "mixture()" if spec.mixture is not None else spec.processes[0].name
-            raise SpecError(f"id= goes with linear terms, not with {what}{_INSTEAD * (spec.mixture is None)}.")
+            raise SpecError(f"id= requires linear terms, not {what}{_INSTEAD * (spec.mixture is None)}.")
         if spec.response.kind != "surv" or not isinstance(family, Family) or not family.log_time:
             raise SpecError(
-                "id= goes with Surv(start, stop, event) and families of positive times, whose logarithm is modelled, "
-                f"or family='ph', not with {spec.response.label} and family={family.name!r}."
+                "id= requires Surv(start, stop, event) and a family of positive times, whose logarithm is modelled, "
+                f"or family='ph', not {spec.response.label} and family={family.name!r}."
             )
         read = rows.spec, family, rows.read, rows.frame, rows.columns
         rows = SubjectRows(call, *read)

@@ -145,7 +145,7 @@ def _warn_one_exact(counts: IntArray, gamma: Array) -> None:
     if not np.isnan(gamma).any() or n == 1 or exact != 1 or bounded > 1:
         return
     warnings.warn(
-        "Only one row is exact: the noise scale rests on the limits; give it by fixed={'sigma': ...}, or ask for a "
+        "Only one row is exact: the limits alone determine sigma. Fix it by fixed={'sigma': ...}, or fit a "
         "posterior by method='ep'.",
         BoundaryWarning,
         stacklevel=user_level(),
@@ -161,9 +161,9 @@ def _warn_blind(parts: RegressionParts) -> None:
         name for name, error in zip(parts.names, errors, strict=True) if np.isnan(error) and name != parts.shape_name
     ]
     if names:
-        rest = "rests" if len(names) == 1 else "rest"
+        depend = "depends" if len(names) == 1 else "depend"
         warnings.warn(
-            f"cov_type={parts.cov_type!r}: {quoted(tuple(names))} {rest} on rows that the model meets exactly, "
+            f"cov_type={parts.cov_type!r}: {quoted(tuple(names))} {depend} on rows that the model meets exactly, "
             "whatever their noise (the only row of a level, no more rows than parameters). Scores do not show it, and "
             "such standard errors are NaN; merge levels, or use cov_type='nonrobust'.",
             BoundaryWarning,

@@ -144,11 +144,15 @@ def _refuse(call: Call, family: Family, columns: list[Any]) -> None:
     if not isinstance(call.rescor, bool):
         raise SpecError(f"rescor= is True or False, not {call.rescor!r}.")
     if call.rescor and family.name not in _RESCOR:
-        raise SpecError(f"rescor=True goes with {' and '.join(_RESCOR)} noise, not with {family.name}.")
+        raise SpecError(
+            f"rescor=True requires {' or '.join(_RESCOR)} noise, not {family.name}. Leave it out, or use that family."
+        )
     for name, value in (("weights", call.weights), ("var_weights", call.var_weights)):
         if value is not None and (call.rescor or not isinstance(value, str)):
             words = (
-                "does not go with rescor=True: copies of a row share its effect" if call.rescor else "names a column"
+                "is not supported with rescor=True: copies of a row share its effect"
+                if call.rescor
+                else "names a column"
             )
             raise SpecError(f"{name}= of several responses {words}.")
         if value is not None and value not in columns:

@@ -155,7 +155,7 @@ _ELSEWHERE = {
 }
 
 _SELECTION = (
-    "sample selection has an equation of its own: R's sampleSelection or Stata's heckman, in Python Heckit of py4etrics"
+    "sample selection has a second equation. Use R's sampleSelection, Stata's heckman or Heckit of py4etrics in Python"
 )
 _HURDLE = (
     "two models together: statsmodels' Probit of y > 0, and the rows where it is by family='lognormal', or by y ~ x | "
@@ -332,7 +332,7 @@ def read_power(power: float | None, fixed: Mapping[str, Any] | None) -> tuple[fl
     given = None if fixed is None else dict(fixed)
     if given is not None and "power" in given:
         if power is not None:
-            raise SpecError("The power is given twice, by BoxCox(power=...) and by fixed=; once will do.")
+            raise SpecError("The power is given twice, by BoxCox(power=...) and by fixed=. Leave one of them out.")
         power = BoxCox(given.pop("power")).power
     return power, given
 

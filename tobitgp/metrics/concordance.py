@@ -321,7 +321,9 @@ def concordance_ipcw(
     share = _share_of_ties(ties)
     seen, rows = read_both(train, test, entry, weights, cause)
     if cause is not None and (rows.entry > 0.0).any():
-        raise SpecError("cause= does not go with rows that entered late here: take cumulative_dynamic_auc(landmark=).")
+        raise SpecError(
+            "cause= is not supported here for rows that entered late. Use cumulative_dynamic_auc(landmark=)."
+        )
     G, time, w = censoring_times(seen), rows.time, rows.weight
     check_order(**{"the time of test": test[0], "score": score})
     f = read_column("score", score, len(time), infinite=True)

@@ -81,7 +81,7 @@ def read_causes(event: Any, n: int, cause: Any, name: str = "event") -> tuple[Bo
         censored = column.cat.categories[0]
     elif pd.api.types.is_numeric_dtype(column.dtype):
         censored, codes = 0, column.to_numpy(dtype=np.float64)
-        _refuse((codes < 0.0) | (codes % 1.0 != 0.0), f"{name} is no code of a cause in", _CODES)
+        _refuse((codes < 0.0) | (codes % 1.0 != 0.0), f"{name} is not the code of a cause in", _CODES)
     else:
         censored = "censored"
         if not (column == censored).any():

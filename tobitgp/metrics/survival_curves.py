@@ -137,7 +137,7 @@ def _numbers(frame: pd.DataFrame) -> Array:
     try:
         survival = frame.to_numpy(dtype=np.float64)
     except (TypeError, ValueError):
-        raise DataError("survival_frame holds what is no number: probabilities are needed.") from None
+        raise DataError("survival_frame must contain numbers, the survival probabilities.") from None
     bad = ~((survival >= -_ROUNDING) & (survival <= 1.0 + _ROUNDING))
     if bad.any():
         at, column = np.argwhere(bad)[0]
@@ -273,7 +273,7 @@ def read_judged(
         curves = read_curves(frame, n, interpolation, test[0], None if cause is None else since)
     if times is None:
         if scored:
-            raise DataError("times are needed beside scores.")
+            raise DataError("times= must be given with scores.")
         times = frame.index[frame.index >= since]
     grid = _read_times(times, rows.time[at_risk], since)
     if scored:

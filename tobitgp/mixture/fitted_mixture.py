@@ -331,7 +331,7 @@ def _notes(
     bayes = not isinstance(method, EMCM)
     if not kinds & {"exact", "interval"}:
         grounds = "limits and the prior" if bayes else "limits"
-        notes.append(f"Every row is censored: what the components are rests on {grounds} alone.")
+        notes.append(f"Every row is censored: {grounds} alone determine the components.")
         return tuple(notes)
     ends = np.concatenate([raw.lower, raw.upper])
     ends = ends[np.isfinite(ends)]

@@ -283,7 +283,10 @@ def exceedance(
         sample.check_left("method='binomial'")
         highest = sample.limits.max(initial=-np.inf)
         if highest > standard:
-            raise DataError(f"standard={standard:g} lies below the limit {highest:g}: nobody knows what exceeds it.")
+            raise DataError(
+                f"standard={standard:g} is below the detection limit {highest:g}, so the number of "
+                "exceedances is unknown. Use method='mle', which fits a distribution."
+            )
         above = int((sample.detects > standard).sum())
         found = (above / len(sample), *clopper_pearson(above, len(sample), level))
     else:

@@ -93,8 +93,8 @@ def words_for_end(distribution: Distribution, end: int) -> str:
 
 
 _FLAT = (
-    "The likelihood is flat: beside sigma the rows tell as good as nothing of the coefficients. Give another sigma, or "
-    "express the response in other units."
+    "The likelihood is flat: relative to sigma, the rows have almost no information about the coefficients. Give "
+    "another sigma, or express the response in other units."
 )
 _FAR_TAIL = (
     "The likelihood has no maximum: seen through their window the rows look like the far tail of the distribution, so "
@@ -131,8 +131,8 @@ class Names:
         return f"{count} {side}row{'s' * (count > 1)}" + (f" {common}" if common else "")
 
 
-MORE_STEPS = "Raise max_iter, as in method=tg.MLE(max_iter=1000)."
-LIMIT = f"Not converged when the limit of iterations was reached. {MORE_STEPS}"
+MORE_STEPS = "Raise max_iter, e.g. method=tg.MLE(max_iter=1000)."
+LIMIT = f"The search reached the limit of iterations before a maximum. {MORE_STEPS}"
 
 
 def explain_partitions(end: Climb, working: Working) -> str:
@@ -175,7 +175,7 @@ def explain(end: Climb, working: Working, *, outcome: Outcome, design: Designs, 
         return _FAR_TAIL
     if cause == "stalled":
         return "No step improves the likelihood any more though its slope is not 0; rescale or simplify the model."
-    return f"Not settled when the limit of iterations was reached, with {exact} exact rows. {MORE_STEPS}"
+    return f"The search reached the limit of iterations before a maximum ({exact} rows are exact). {MORE_STEPS}"
 
 
 def _about_scale(state: State, working: Working) -> bool:

@@ -35,7 +35,7 @@ from tobitgp.typing import Array
 
 _POINTS = 101
 _NET = (
-    "The coefficients and the survival of a cause are those of its own hazard; the other causes are censoring "
+    "The coefficients and the survival of a cause are those of its hazard alone; the other causes are censoring "
     "(net survival)."
 )
 _INCIDENCE = "predict_cumulative_incidence() gives the probability of each cause while the other causes act."
@@ -50,7 +50,7 @@ def cause_words(results: Fit, alpha: float) -> Words:
     sums = {"Log-likelihood:": results.llf, "Log evidence:": results.log_evidence}
     criteria = {name: value for name, value in sums.items() if np.isfinite(value)}
     notes = [
-        *noted("warning", [not_converged()] * (not results.converged)),
+        *noted("warning", [not_converged(results._search_message)] * (not results.converged)),
         *noted("coefficients", [_NET]),
         *noted("predictions", [_INCIDENCE]),
     ]
@@ -65,7 +65,7 @@ def plot_incidence(results: Fit, ax: Any, *, df: Any, times: Any, interval: Any,
     if seen is None and (df is None or times is None):
         raise SpecError(f"{NO_ROWS}: give df=... and times=...")
     if df is not None and by is not None:
-        raise SpecError("by= draws groups of training rows; it does not go with df=.")
+        raise SpecError("by= draws groups of training rows, and cannot be combined with df=. Leave one of them out.")
     grid = (
         np.linspace(0.0, float(seen.time.max()), _POINTS) if times is None and seen is not None else read_times(times)
     )
@@ -108,7 +108,8 @@ def _draw_rows(panels: Any, results: Fit, df: Any, grid: Array, level: float | N
     rows = rows_at_times(results, df)
     if len(rows.index) > len(LEVELS):
         raise SpecError(
-            f"df= has {len(rows.index)} rows, and {len(LEVELS)} curves are the most that can be told apart."
+            f"df= has {len(rows.index)} rows, and {len(LEVELS)} curves are the most that can be distinguished. Give "
+            f"fewer rows."
         )
     found = cast(FirstTimes, rows.times).incidence(grid, None, level)
     for k, ax in enumerate(panels):

@@ -140,7 +140,10 @@ def plot_effect(effect: EffectFigure, ax: Any = None) -> Any:
     ax, levels = given_or_new(ax), effect.levels(effect.x)
     tables = list(effect.tables())
     if len(tables) > len(LEVELS):
-        raise SpecError(f"{len(tables)} curves are asked for, and {len(LEVELS)} are the most that can be told apart.")
+        raise SpecError(
+            f"{len(tables)} curves are requested, and {len(LEVELS)} are the most that can be distinguished. Request "
+            f"fewer."
+        )
     at = place(effect.frame[effect.x]) if levels is None else np.arange(len(levels))
     many = len(tables) > 1
     _draw_data(ax, effect, levels)
@@ -165,7 +168,7 @@ def _check_column(effect: EffectFigure, name: Any) -> None:
     columns = list(map(str, effect.results.parts.covariates.columns))
     if name not in columns:
         listed = ", ".join(map(repr, columns)) or "none"
-        raise SpecError(f"{name!r} is no column of this model{nearest(str(name), columns)}; it has {listed}.")
+        raise SpecError(f"{name!r} is not a column of this model{nearest(str(name), columns)}; it has {listed}.")
 
 
 def _draw_levels(ax: Any, table: pd.DataFrame, colour: str, shift: float, label: str, band: str | None) -> None:

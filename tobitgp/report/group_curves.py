@@ -83,8 +83,8 @@ def read_groups(seen: Seen, labels: pd.Series[Any] | None) -> list[CurveGroup]:
     if len(levels.categories) > len(LEVELS):
         remedy = "; cut numbers into intervals by pd.cut, and give these" if labels.dtype.kind in "if" else ""
         raise SpecError(
-            f"by={name!r} has {len(levels.categories)} values, and {len(LEVELS)} curves are the most that can be told "
-            f"apart{remedy}."
+            f"by={name!r} has {len(levels.categories)} values, and {len(LEVELS)} curves are the most that can be "
+            f"distinguished{remedy}."
         )
     return [
         CurveGroup(f"{level:.10g}" if isinstance(level, float) else str(level), levels.codes == k)

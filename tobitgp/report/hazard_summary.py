@@ -31,7 +31,7 @@ from tobitgp.results.hazards.hazard_parts import DRAWS, HazardParts, drawn_hazar
 from tobitgp.results.hazards.proportionality import skewed_note
 from tobitgp.results.parameter_tables import summary_frame
 from tobitgp.results.summary_notes import row_notes
-from tobitgp.results.words import SummaryTable, Words, noted, rows_of, untested
+from tobitgp.results.words import SummaryTable, Words, not_converged, noted, rows_of, untested
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
@@ -81,7 +81,8 @@ def hazard_words(results: Fit, alpha: float) -> Words:
     if parts.family.baseline == "gp":
         beyond.append(f"After the last exit, {parts.cuts[-1]:.6g}, {beyond_words(parts)}.")
     hidden = ["Log hazards of the bands are in summary_frame()."] * any(of_band)
-    found = [*row_notes(results), *noted("coefficients", notes), *noted("parameters", hidden)]
+    warned = noted("warning", [not_converged(results._search_message)] * (not results.converged))
+    found = [*warned, *row_notes(results), *noted("coefficients", notes), *noted("parameters", hidden)]
     return Words("Proportional hazards", model, criteria, tables, [*found, *noted("predictions", beyond)])
 
 

@@ -87,11 +87,11 @@ def _notes(results: Fit, kind: CovKind | None) -> Notes:
     parts, fit = results.parts, results.parts.fit
     warnings = list(fit.notes)
     if not results.converged:
-        warnings[0] = not_converged(warnings[0])
+        warnings[0] = not_converged(results._search_message)
     empty, found = fit.k - int(fit.shown.sum()), []
     if empty:
         hold = "components hold" if empty > 1 else "component holds"
-        found.append(f"{empty} {hold} less than {HELD:g} rows, and stand{'s' * (empty == 1)} in no table.")
+        found.append(f"{empty} {hold} less than {HELD:g} rows, and {'is' if empty == 1 else 'are'} in no table.")
     scale = ["mean and sd are those of the logarithm of the response."] * bool(
         parts.family.logarithm and "mean" in parts.family.parameters
     )

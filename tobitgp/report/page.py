@@ -61,13 +61,13 @@ FIGURES = (
     (
         "Calibration",
         "plot_calibration",
-        "Predicted probabilities beside the shares of rows that were seen: on the diagonal if the model is right.",
+        "Predicted probabilities against observed shares of rows: on the diagonal if the model is right.",
         "",
     ),
     (
         "Replicates",
         "plot_predictive_check",
-        "Distribution of the response beside new responses that the model draws.",
+        "Distribution of the response, and of new responses drawn from the model.",
         " Censored rows are kept as such.",
     ),
     ("Search", "plot_evidence", "What the search found, step by step.", ""),

@@ -188,7 +188,7 @@ def _panels(results: Fit, covariates: pd.DataFrame, terms: Terms, x: str | None)
     if x is not None:
         if x not in along:
             raise SpecError(
-                f"x={x!r} is no input of this model that is numbers or dates{nearest(str(x), along)}; "
+                f"x={x!r} is not an input of this model with numbers or dates{nearest(str(x), along)}; "
                 f"it has {_listed(along)}."
             )
         return [(x,)]
@@ -318,7 +318,9 @@ def _draw_rows(ax: Any, x: Array, results: Fit, of: str, df: Any, interval: floa
     each = len(columns)
     n = table.shape[1] // each
     if n > len(LEVELS):
-        raise SpecError(f"df= has {n} rows, and {len(LEVELS)} curves are the most that can be told apart.")
+        raise SpecError(
+            f"df= has {n} rows, and {len(LEVELS)} curves are the most that can be distinguished. Give fewer rows."
+        )
     for i in range(n):
         curve, row = table.iloc[:, each * i : each * (i + 1)].set_axis(columns, axis=1), table.columns[each * i]
         name = "mixture" if df is None else as_label(row if interval is None else row[0])

@@ -27,7 +27,7 @@ _NO_EVIDENCE = {
     "noise above 0 these are not the likelihoods of the data, whose evidence it may exceed; ELBO is a bound in any "
     "case. Posterior sds at censored rows are too small.",
     "monte_carlo": "Log evidence (monte_carlo) averages over fixed draws and errs to either side; ELBO is a bound.",
-    "karlova": "Log evidence (karlova) is no bound: it may exceed the evidence. Hyper-parameters are from exact "
+    "karlova": "Log evidence (karlova) is not a bound: it may exceed the evidence. Hyper-parameters are from exact "
     "variational inference; ELBO is a bound.",
 }
 
@@ -66,7 +66,7 @@ def power_words(results: Any, alpha: float = 0.05) -> Words:
     ]
     at = f"Coefficients and hyper-parameters are those at the power {results.power:.3g}."
     notes = [
-        *noted("warning", [not_converged()] * (not results.converged)),
+        *noted("warning", [not_converged(results._search_message)] * (not results.converged)),
         *row_notes(results),
         *power_notes(results, results.parts.powers),
         *noted("coefficients", [at]),
@@ -240,8 +240,8 @@ def _effects_note(results: Fit) -> list[str]:
     if centred:
         names = ", ".join(parameters.names[term.first] for term in centred)
         words.append(
-            f"The priors of {names} and of correlations with it are those of the groups at the means of the columns "
-            "beside the intercept, the values those where these are 0."
+            f"The priors of {names} and of correlations with it apply to the groups at the means of the other "
+            f"columns, the values to groups where these columns are 0."
         )
     return [" ".join(words)] if words else []
 

@@ -46,10 +46,10 @@ def several_words(results: Fit, alpha: float) -> Words:
     which = "sigma[...] and rescor[...] are" if results.parts.stack.wide.rescor else "sigma[...] is"
     parameters = [f"{which} of the residuals, were all responses seen."]
     if results.parts.estimates.correlated and results.parts.stack.wide.sigma is not None:
-        parameters.append("log(sigma)[...] are of the noise beside what the responses of a row share.")
+        parameters.append("log(sigma)[...] describe the noise that the responses of a row do not share.")
     scale = ["Coefficients, sd(), sigma and correlations are on the log scale of the responses."]
     notes = [
-        *noted("warning", [not_converged()] * (not results.converged)),
+        *noted("warning", [not_converged(results._search_message)] * (not results.converged)),
         *noted("scale", scale * results.parts.stack.log_time),
         *noted("coefficients", results.parts.estimates.intercept_note()),
         *noted("parameters", parameters),
@@ -111,7 +111,7 @@ def _along(columns: list[str], x: str | None) -> str:
     if not columns:
         raise SpecError("This model has no column of numbers or dates to draw its responses along.")
     if x is not None and x not in columns:
-        words = f"x={x!r} is no column of numbers or dates of this model{nearest(str(x), columns)}"
+        words = f"x={x!r} is not a column of numbers or dates of this model{nearest(str(x), columns)}"
         raise SpecError(f"{words}; it has {', '.join(map(repr, columns))}.")
     return x or columns[0]
 
@@ -144,7 +144,7 @@ def latent_words(results: Any) -> Words:
         "The bound replaces likelihoods of censored values by parabolas below them. Predictions do not use parabolas."
     )
     notes = [
-        *noted("warning", [not_converged("raise max_iter.")] * (not results.converged)),
+        *noted("warning", [not_converged(results._search_message)] * (not results.converged)),
         *noted("parameters", ["Parameters maximise the bound. They have no standard errors."]),
         *noted("errors", [local] * (results.evidence_kind == "local")),
     ]

@@ -72,7 +72,7 @@ def anova(results: Fit) -> pd.DataFrame:
 def anova_table(tests: Mapping[Any, TermTest]) -> pd.DataFrame:
     """Tests by term, without effective degrees of freedom where no process has any."""
     if not tests:
-        raise SpecError("This model has no term beside the intercept to be tested.")
+        raise SpecError("This model has no term to test except the intercept.")
     without = ", ".join(str(name) for name, test in tests.items() if np.isnan(test.p))
     if without:
         warnings.warn(

@@ -195,8 +195,8 @@ def _warn_columns(subjects: dict[str, Subject]) -> None:
     if columns:
         warnings.warn(
             f"The linear columns differ ({', '.join(columns)}), and the priors of their coefficients enter the "
-            "evidence: a wider prior lowers it. Set priors= where the difference decides; whether a curve is needed "
-            "beside a line is asked by 'x' against 'x + gp(x)'.",
+            "evidence: a wider prior lowers it. Set priors= where the difference decides. To test a smooth effect "
+            "against a linear one, compare 'x' with 'x + gp(x)'.",
             UserWarning,
             stacklevel=user_level(),
         )

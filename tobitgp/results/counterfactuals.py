@@ -79,7 +79,7 @@ def rows_at(parts: Source, at: Any, *, need_limits: bool, need_response: bool = 
     else:
         raise SpecError(f"at={at!r}: 'overall', 'mean', of a regression 'design', or a DataFrame of rows is needed.")
     if need_response and response is None:
-        raise SpecError(f"what='conditional' is given what was seen of rows, and at={at!r} names none.")
+        raise SpecError(f"what='conditional' is given observed rows, and at={at!r} does not select any.")
     return ChangedRows(frame, weight / weight.sum(), limits() if need_limits else no_limits(len(frame)), response)
 
 

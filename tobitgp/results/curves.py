@@ -25,8 +25,8 @@ from tobitgp.typing import Array, BoolArray, Frame
 
 Excluded = str | Sequence[str]
 _NET = (
-    "This is net survival, of one cause as if the others did not occur: one minus it is no probability of an event, "
-    "which predict_cumulative_incidence() of all causes has."
+    "This is net survival, for one cause as if the others did not occur: one minus it is not the probability of an "
+    "event. Use predict_cumulative_incidence() of all causes for that."
 )
 _AVERAGED = 1_000_000  # rows times times that an average holds at once
 
@@ -217,7 +217,9 @@ def _curve(
     grid, level = read_grid(results, times), check_level(interval)
     if id is not None:
         if after is not None:
-            raise SpecError("conditional_after= does not go with id=: divide the curve by its value at that time.")
+            raise SpecError(
+                "conditional_after= cannot be combined with id=. Divide the curve by its value at that time."
+            )
         index, usable, made = along_paths(results, of, df, grid, id, level, exclude)
     else:
         rows = rows_of(results, df, exclude, bands=level is not None)
@@ -277,8 +279,8 @@ def warn_of_tail(results: Fit, times: Array) -> None:
     last = float(ends[np.isfinite(ends)].max())
     if times.max() > last:
         warnings.warn(
-            f"The restricted mean up to {times.max():g} rests on the tail of the family beyond {last:g}, the last time "
-            "seen.",
+            f"The restricted mean up to {times.max():g} depends on the tail of the family beyond {last:g}, the last "
+            f"observed time. Give a t= up to that.",
             ApproximationWarning,
             stacklevel=user_level(),
         )

@@ -158,7 +158,9 @@ def read_asked(positive: bool, what: Any, method: Any, q: Any, below: Any, above
         read_questions(what, q, below, above)
         return EffectRequest(what, method, float(times), what == "survival")
     if times is not None:
-        raise SpecError(f"times= goes with what={', '.join(map(repr, AT_TIMES))} of positive times, not {what!r}.")
+        raise SpecError(
+            f"times= requires what={' or '.join(map(repr, AT_TIMES))} of positive times, not what={what!r}."
+        )
     asks, listed = read_questions(what, q, below, above)
     if listed:
         raise SpecError("Marginal effects are on one number: give q=, below= or above= one number.")

@@ -170,7 +170,7 @@ def plot_effect(
     asked: dict[str, Any] = {} if times is None else {"times": read_times(times)}
     asked |= {} if q is None else {"q": q}
     if average and q is not None:
-        raise SpecError("q= goes with what='quantile' without average=.")
+        raise SpecError("q= requires what='quantile' without average=.")
     level = check_level(interval)
     return plot_effect(EffectFigure(results, x, what, asked, by, dict(at or {}), average, level), ax)
 

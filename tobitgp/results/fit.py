@@ -82,6 +82,8 @@ class Fit(Protocol):
         """Whether a maximum was found."""
 
     @property
+    def _search_message(self) -> str: ...
+    @property
     def df_model(self) -> float:
         """Number of parameters."""
 

@@ -143,7 +143,7 @@ def chosen_terms(results: Fit, terms: Any) -> tuple[list[int], list[Term]]:
             chosen.append(columns.index(name))
         else:
             listed = ", ".join(map(repr, known)) or "none"
-            raise SpecError(f"terms= names {name!r}, which is no term of this model; it has {listed}.")
+            raise SpecError(f"terms= names {name!r}, which is not a term of this model; it has {listed}.")
     return chosen, found
 
 
@@ -210,7 +210,9 @@ def _rows_against(results: Fit, at: pd.DataFrame, reference: dict[str, Any], onl
     known = parts.state.input_names
     for name in (*at.columns, *reference):
         if name not in known:
-            raise SpecError(f"{name!r} is no column of this model, which has {', '.join(map(repr, known)) or 'none'}.")
+            raise SpecError(
+                f"{name!r} is not a column of this model, which has {', '.join(map(repr, known)) or 'none'}."
+            )
     terms = [term for term in model_terms(parts) if term.name != INTERCEPT]
     moved = [
         term

@@ -191,7 +191,9 @@ def likelihood_ratio(larger: Fit, smaller: Fit) -> WaldResults:
         raise SpecError(f"The other model is not nested in this one: {why}. tg.compare(by='aic') ranks any two.")
     gain = larger.llf - smaller.llf
     if not (np.isfinite(gain) and larger.converged and smaller.converged):
-        raise SpecError("One of the fits has not converged, and its likelihood is no maximum.")
+        raise SpecError(
+            "One of the fits has not converged, so its likelihood is not at a maximum. Follow its warning first."
+        )
     if gain < -_LOCAL * max(1.0, abs(larger.llf)):
         raise SpecError("The other model has the higher likelihood, so the search for this one ended short of the top.")
     return chi_squared(max(2.0 * gain, 0.0), df)
@@ -204,7 +206,10 @@ def _why_not_nested(larger: LikelihoodParts, smaller: LikelihoodParts) -> str:
     if not one.contains(two) or larger.family.log_time != smaller.family.log_time or not same_shape:
         return f"its family is {smaller.family.name}, or has another shape"
     why = larger.why_not_nested(smaller)
-    names = ["linear terms are no case of these", *(f"{name} is no case of this one's" for name in larger.other_words)]
+    names = [
+        "linear terms are not nested in these",
+        *(f"{name} is not nested in this one's" for name in larger.other_words),
+    ]
     pairs = zip(names, _predictors(larger), _predictors(smaller), strict=False)  # baselines may have more
     return why or next((f"its {reason}" for reason, whole, part in pairs if not spans(*whole, *part)), "")
 

@@ -123,7 +123,7 @@ def draw_rows(
         limits, window = (shown.lower, shown.upper), _window(shown)
     if what == "conditional":
         if len(exclude):
-            raise SpecError("what='conditional' holds what was seen of the whole response: no exclude=.")
+            raise SpecError("what='conditional' is given the observed response as a whole. Leave exclude= out.")
         asked, seen = response_of_rows(results.parts, new, asked)
         check_response(seen, log_time=results.parts.family.log_time, labels=asked.labels.to_numpy())
         known = limits = seen.within_window

@@ -49,7 +49,7 @@ def check_subject_name(id: Any, columns: Collection[Any]) -> None:
     """Refuse what names no column."""
     if not isinstance(id, str) or id not in columns:
         given = f"={id!r}" if isinstance(id, Hashable) else f"= is a {type(id).__name__}"
-        raise SpecError(f"id{given}: the name of the column that tells the subject of each row is needed.")
+        raise SpecError(f"id{given}: id must be the name of the column of subjects.")
 
 
 def holds_parts(subject: npt.NDArray[Any]) -> bool:

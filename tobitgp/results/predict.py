@@ -99,7 +99,7 @@ def read_questions(what: str, q: Any, below: Any, above: Any) -> tuple[dict[floa
     for name in given:
         if name not in allowed:
             home = "quantile" if name == "q" else "prob"
-            raise SpecError(f"{name}= goes with what={home!r}, not with what={what!r}.")
+            raise SpecError(f"{name}= requires what={home!r}, not what={what!r}.")
     if what == "quantile":
         if q is None:
             raise SpecError("what='quantile' needs q=, a probability or a list of them, as q=[0.05, 0.95].")

@@ -328,7 +328,7 @@ def predict_table(
     asks, listed = read_questions(what, q, below, above)
     if what in results._own_questions:
         if len(exclude):
-            raise SpecError(f"what={what!r} is no term of the response, of which exclude= takes nothing away.")
+            raise SpecError(f"what={what!r} is not affected by terms of the response. Leave exclude= out.")
         asks = {what: lambda positive, asked: results._own_questions[what]()}
     if what == "terms":
         asked = ask(parts, new, exclude, terms=True)

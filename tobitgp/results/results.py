@@ -280,7 +280,7 @@ class Results:
 
     def _along(self, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
         """A curve over time of each subject, (m, T), along rows whose covariates change."""
-        raise SpecError("id= goes with regressions of log time by maximum likelihood, and with family='ph'.")
+        raise SpecError("id= requires a regression of log time by maximum likelihood, or family='ph'.")
 
     _location_words = ""  # what `_location` is called in figures, where it is not the estimate of f
 
@@ -343,6 +343,10 @@ class Results:
         @property
         def converged(self) -> bool:
             """Whether a maximum was found."""
+
+        @property
+        def _search_message(self) -> str:
+            """How the search ended, and what to try where it did not converge."""
 
         @property
         def df_model(self) -> float:

@@ -148,7 +148,9 @@ def what_was_seen(parts: Source, new: Frame, asked: str = "what='conditional'") 
     names = parts.spec.names("response", "event", "bound", "limit", "window")
     lacking = [name for name in names if name not in set(column_names(new))]
     if lacking:
-        raise SpecError(f"{asked} needs what was seen of each row; the new data lack {', '.join(map(repr, lacking))}.")
+        raise SpecError(
+            f"{asked} requires the response of each row; the new data lack {', '.join(map(repr, lacking))}."
+        )
     spelled = spell_numbers(new, parts.spec.names("response")) if parts.spec.response.kind == "text" else new
     return read_table(spelled, names)
 

@@ -276,7 +276,7 @@ def _check_column(results: Fit, name: Any) -> None:
     """Refuse a column that the model does not use."""
     names = results._using(name).state.input_names
     if name not in names:
-        raise SpecError(f"{name!r} is no column of this model, which has {', '.join(map(repr, names)) or 'none'}.")
+        raise SpecError(f"{name!r} is not a column of this model, which has {', '.join(map(repr, names)) or 'none'}.")
 
 
 def _sought(results: Fit, what: Any, times: Any, conditional_after: Any, cause: Any) -> Sought:
@@ -288,7 +288,7 @@ def _sought(results: Fit, what: Any, times: Any, conditional_after: Any, cause: 
     number = number_of_cause(results, cause, what)
     if what not in AT_TIMES:
         if times is not None:
-            raise SpecError(f"times= does not go with what={what!r}.")
+            raise SpecError(f"times= cannot be combined with what={what!r}. Leave times= out.")
         return Sought(what, np.zeros(1), log_time, after)
     if times is None:
         raise SpecError(f"what={what!r} needs times=, a time or a list of times.")
@@ -318,7 +318,7 @@ def _read_after(value: Any, what: str) -> float | None:
     if value is None:
         return None
     if what == "mean":
-        raise SpecError("conditional_after= does not go with what='mean'; what='rmst' takes it.")
+        raise SpecError("conditional_after= cannot be combined with what='mean'. Use what='rmst'.")
     number = isinstance(value, Real) and not isinstance(value, bool | np.bool_) and np.isfinite(float(value))
     if not number:
         raise SpecError(f"conditional_after={value!r}: one finite number, the same for all rows, is needed.")

@@ -148,7 +148,9 @@ def _plot_groups(results: Fit, ax: Any, times: Any, df: Any, by: Any, *, at_risk
 
     if df is not None or results.parts.spec.mixture is not None:
         other = "df=" if df is not None else "a mixture, which has no columns"
-        raise SpecError(f"by= and at_risk= draw groups of training rows; they do not go with {other}.")
+        raise SpecError(
+            f"by= and at_risk= draw groups of training rows, and cannot be combined with {other}. Leave them out."
+        )
     if results.parts.training is None:
         raise SpecError(f"{NO_ROWS}, so that there are no groups to draw.")
     seen = (*results._training_ends(), results.parts.rows.response.entry)
@@ -169,6 +171,6 @@ def group_labels(results: Fit, by: Any) -> pd.Series[Any]:
     if by not in covariates.columns:
         has = ", ".join(map(repr, covariates.columns)) or "no column"
         raise SpecError(
-            f"by={by!r} is no column of the formula, which has {has}; other groups are given as a Series, by=data[...]."
+            f"by={by!r} is not a column of the formula, which has {has}. Give other groups as a Series, by=data[...]."
         )
     return covariates[by]

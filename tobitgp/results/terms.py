@@ -87,7 +87,9 @@ def find_terms(parts: Source, names: Any) -> list[Term]:
     for name in names:
         if not isinstance(name, str) or name not in by_name:
             listed = ", ".join(map(repr, by_name)) or "none"
-            raise SpecError(f"exclude= names {name!r}, which is no term that can be left out; this model has {listed}.")
+            raise SpecError(
+                f"exclude= names {name!r}, which is not a term that can be left out; this model has {listed}."
+            )
     return [by_name[name] for name in dict.fromkeys(names)]
 
 

@@ -249,7 +249,9 @@ def predict_restricted_mean(
         raise SpecError(f"t={t!r}: a positive time, or a list of them, is needed, as t=365.")
     after = rows.after(conditional_after)
     if level is not None and after is not None:
-        raise SpecError("interval= does not go with conditional_after= in predict_restricted_mean().")
+        raise SpecError(
+            "interval= cannot be combined with conditional_after= in predict_restricted_mean(). Leave one of them out."
+        )
     warn_of_tail(results, grid + (0.0 if after is None else after.max(initial=0.0)))
     if after is not None:
         rows.times.warn_beyond(float(after.max(initial=0.0) + grid.max()))

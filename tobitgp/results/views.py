@@ -26,7 +26,7 @@ class Source:
 
     __slots__ = ()
     has_sites: ClassVar[bool] = False  # whether rows can be left out by their sites
-    where_weights_fail: ClassVar[str] = "Look at k_hat() and at these rows"  # what to try then
+    where_weights_fail: ClassVar[str] = "Use tg.cross_validate()"  # what to try then
 
     spec: ModelSpec
     state: DesignState  # replays the covariates on new data

@@ -135,7 +135,7 @@ NOT_MIXTURE = Reason("The model has no components.", (), ("mixture",))
 NO_PATH = Reason("The fit records the stages of its search, and no path of a bound.", (), ("mixture",))
 ONE_RESPONSE = Reason("There is only one response.", (), ("several", "latent"))
 NOT_LINEAR = Reason("The interface of marginaleffects reads coefficients of a linear predictor.", (), ("regression",))
-POWER_VARIES = Reason("The posterior is an average over powers, each with a scale of its own.", ("Box-Cox process",))
+POWER_VARIES = Reason("The posterior is an average over powers, each with a different scale.", ("Box-Cox process",))
 NO_COMMON_RATIO = Reason("No ratio of hazards is the same at all times.", ("Box-Cox", "Box-Cox process"))
 
 _LIKELIHOOD, _POSTERIOR = (NO_COLUMNS, NOT_MAXIMISED), (NOT_POSTERIOR, PRIORS_ONLY)

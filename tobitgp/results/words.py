@@ -68,6 +68,6 @@ def untested(rows: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
     return [(name, np.asarray(row)[[0, 1, 4, 5]]) for name, row in rows]
 
 
-def not_converged(message: str = "") -> str:
+def not_converged(message: str) -> str:
     """The note on a fit that did not converge."""
-    return f"NOT CONVERGED: {message} {NOT_FINAL}" if message else "NOT CONVERGED: read no number here as final."
+    return f"NOT CONVERGED: {message} {NOT_FINAL}"

@@ -220,7 +220,7 @@ def cross_validate(
     fit_kwargs = with_moved_settings(fit_kwargs, formula)
     refused = [name for name in _OF_ROWS if fit_kwargs.get(name) is not None]
     if refused:
-        raise SpecError(f"{refused[0]}= does not go with cross_validate().")
+        raise SpecError(f"{refused[0]}= is not supported in cross_validate(). Leave it out.")
     columns = column_names(data)
     frame = data if isinstance(data, pd.DataFrame) else pd.DataFrame({name: data[name] for name in columns})
     fit_kwargs, frame = _var_weights_in(fit_kwargs, frame)

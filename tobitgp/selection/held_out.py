@@ -115,7 +115,7 @@ def read_measures(asked: Any) -> dict[str, Measure]:
             out[str(name)] = partial(_own, one)
         else:
             known = ", ".join(map(repr, MEASURES))
-            raise SpecError(f"{one!r} is no metric of cross_validate(); choose of {known}, or give a function.")
+            raise SpecError(f"{one!r} is not a metric of cross_validate(). Choose one of {known}, or give a function.")
     if not out:
         raise SpecError("metrics= names none.")
     return out

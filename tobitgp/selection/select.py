@@ -193,8 +193,8 @@ def _check_before(candidates: list[Candidate], models: dict[str, Model], by: str
         subjects[name] = Subject(training, training.counts, weight, training.design.columns, modelled, model.counting)
         kind = _evidence_kind(model, options, modelled)
         if (by in _OF_LIKELIHOOD) != (kind == "loglik"):
-            remedy = "by='aic' or 'bic' goes with method='mle' and, of mixtures, 'em', evidence with all other methods"
-            raise SpecError(f"by={by!r} and method={spelled(options['method'])} do not go together: {remedy}.")
+            remedy = "by='aic' or 'bic' requires method='mle' (for mixtures 'em'), and evidence any other method"
+            raise SpecError(f"by={by!r} and method={spelled(options['method'])} cannot be combined: {remedy}.")
         if kind != "loglik":
             kinds[name] = kind
         elif model.spec.processes:

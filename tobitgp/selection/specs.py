@@ -30,7 +30,7 @@ from tobitgp.results.compare import distinct
 ARGUMENTS = tuple(name for name in inspect.signature(fit).parameters if name not in ("data", "progress"))
 _LONGEST = 40
 _FORMULAS = (
-    " What stands in the formula is varied by a dict of formulas, as "
+    " To vary the formula, give a dict of formulas, e.g. "
     "{'rbf': \"y ~ gp(x)\", 'rough': \"y ~ gp(x, kernel='matern12')\"}."
 )
 
@@ -63,7 +63,9 @@ def _formulas(specs: Any, given: Mapping[str, Any]) -> list[Candidate]:
     if not specs:
         raise SpecError("specs is empty; at least one formula is needed.")
     if "formula" in given:
-        raise SpecError("formula= goes with a dict {argument: [values]}; here the specs are formulas themselves.")
+        raise SpecError(
+            "formula= requires a dict {argument: [values]}; here the specs are formulas themselves. Leave formula= out."
+        )
     formulas = list(specs.values()) if isinstance(specs, Mapping) else list(specs)
     wrong = [value for value in formulas if not isinstance(value, str)]
     if wrong:
@@ -94,7 +96,7 @@ def _grid(specs: Mapping[str, Any], given: Mapping[str, Any]) -> list[Candidate]
     check_arguments(specs, "select()", _FORMULAS)
     twice = [name for name in specs if name in given]
     if twice:
-        raise SpecError(f"{twice[0]}= stands among the specs and beside them; give it once.")
+        raise SpecError(f"{twice[0]}= is given both in the specs and as an argument. Give it once.")
     if "formula" not in specs and "formula" not in given:
         raise SpecError('A dict {argument: [values]} needs a formula, as select({...}, data, formula="y ~ gp(x)").')
     values = {name: list(v) if isinstance(v, list | tuple) else [v] for name, v in specs.items()}
@@ -126,7 +128,7 @@ def check_arguments(names: Mapping[str, Any], caller: str, more: str = "") -> No
     for name in names:
         if name not in ARGUMENTS and name not in MOVED:
             hint = argument_meant(str(name), ARGUMENTS)
-            raise SpecError(f"{name!r} is no argument that {caller} can hand to tg.fit{hint or '.' + more}")
+            raise SpecError(f"{name!r} is not an argument that {caller} can pass to tg.fit{hint or '.' + more}")
 
 
 def _own_streams(candidates: list[Candidate]) -> list[Candidate]:

@@ -170,7 +170,7 @@ def _check(results: Any, goal: str, k: Any, table: pd.DataFrame, given: Mapping[
         raise SpecError(f"limit={given['limit']!r}: goal='limit_exceedance' needs a number, no other goal has one.")
     if (given["best"] is not None and not improve) or (given["reference"] is not None and improve):
         name = "reference" if improve else "best"
-        raise SpecError(f"{name}= does not go with goal={goal!r}; leave it out.")
+        raise SpecError(f"{name}= cannot be combined with goal={goal!r}. Leave it out.")
     for name in ("limit", "best"):
         value = given[name]
         if value is not None and (not isinstance(value, Real) or not math.isfinite(value)):

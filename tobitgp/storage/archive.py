@@ -103,7 +103,7 @@ def _read_array(data: bytes, name: str) -> AnyArray:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     out = dict(pairs)
     if len(out) < len(pairs):
-        raise MalformedError("a name stands twice in an object of its document")
+        raise MalformedError("a name occurs twice in an object of its document")
     return out
 
 
@@ -114,4 +114,4 @@ def _integer(digits: str) -> int:
 
 
 def _refuse(constant: str) -> Any:
-    raise MalformedError(f"its document has the value {constant}, which is no JSON")
+    raise MalformedError(f"its document has the value {constant}, which is not JSON")

@@ -139,7 +139,7 @@ def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
     except OSError as error:
         raise DataError(f"{place} cannot be read: {error.strerror or error}.") from error
     except zipfile.BadZipFile as error:
-        raise DataError(f"{place} is no fit that tobitgp saved, or it is damaged: {_cause(error)}.") from error
+        raise DataError(f"{place} is not a fit that tobitgp saved, or is damaged: {_cause(error)}.") from error
     except Exception as error:
         raise DataError(f"{place} cannot be loaded: {_cause(error)}.") from error
     return results
@@ -153,7 +153,7 @@ def _cause(error: Exception) -> str:
 def _check_head(document: Any) -> None:
     """Refuse what is no fit, and what another version wrote."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise MalformedError("it is no fit that tobitgp saved")
+        raise MalformedError("it is not a fit that tobitgp saved")
     version, writer = document.get("version"), document.get("written_by")
     if type(version) is not int or version < 1 or not isinstance(writer, str):
         raise MalformedError("it does not say in which version of the format it is written")

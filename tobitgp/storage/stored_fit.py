@@ -34,7 +34,7 @@ def write_fit(parts: Any, path: str | os.PathLike[str]) -> None:
 
 def _path(path: Any) -> Path:
     if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes) or not os.fspath(path):
-        raise SpecError(f"{path!r:.200} is no name of a file.")
+        raise SpecError(f"{path!r:.200} is not the name of a file.")
     if "\0" in os.fspath(path):
         raise SpecError(f"{os.fspath(path)!r:.200}: a name of a file must not contain a null character.")
     return Path(path)

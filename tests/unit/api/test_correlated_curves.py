@@ -112,8 +112,8 @@ def test_what_is_done_with_any_fit(df, tmp_path):
 @pytest.mark.parametrize(
     ("term", "error", "words"),
     [
-        ("gp(x, cor=True)", tg.errors.FormulaError, "goes with by="),
-        ("gp(x, by=g, cor=True):gp(y2)", tg.errors.FormulaError, "cannot stand in a product"),
+        ("gp(x, cor=True)", tg.errors.FormulaError, "requires by="),
+        ("gp(x, by=g, cor=True):gp(y2)", tg.errors.FormulaError, "is not supported in a product"),
         ("gp(x, by=g, cor=2)", tg.errors.FormulaError, "True or False"),
         ('gp(x, kernel="matern32", by=g, cor=True, approximation="markov")', tg.errors.FormulaError, "leave approx"),
         ("gp(x, by=many, cor=True)", tg.errors.DataError, "has 13 levels"),

@@ -74,7 +74,7 @@ def test_no_line_where_there_can_be_none(term):
 
 @pytest.mark.parametrize("term", ["z:gp(x, line=True)", "gp(x, line=True):gp(z)", "gp(x, line=True):C(g)"])
 def test_a_product_has_no_line(term):
-    with pytest.raises(FormulaError, match="line=True cannot stand in a product; leave it out"):
+    with pytest.raises(FormulaError, match="line=True is not supported in a product; leave it out"):
         parse_formula(f"y ~ {term}")
     assert [each.line for each in parse_formula(f"y ~ {term.replace('True', 'False')}").gps] == [False]
 

@@ -84,7 +84,7 @@ def test_posteriors_model_the_scale(data):
 @pytest.mark.parametrize("method", ["mle", tg.MLE(max_iter=50)], ids=str)
 @pytest.mark.parametrize("option", [{"start": {"sigma": 1.0}}, {"priors": {"sigma": None}}], ids=str)
 def test_nothing_that_was_named_is_ignored(data, option, method):
-    with pytest.raises(SpecError, match=f"{next(iter(option))}= goes with"):
+    with pytest.raises(SpecError, match=f"{next(iter(option))}= is not supported with"):
         tg.fit(LINEAR, data, method=method, **option)
 
 

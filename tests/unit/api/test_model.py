@@ -124,7 +124,7 @@ def test_the_noise_scale_is_part_of_what_was_understood(data, tmp_path):
 
 def test_functions_of_the_noise_scale_are_listed_once(data):
     model = tg.Model("y ~ f(x) | censor(lower)", data, sigma="~ f(z)", functions={"f": np.tanh})
-    assert str(model.spec).count("given beside the formula") == 1
+    assert str(model.spec).count("passed by functions=") == 1
 
 
 @pytest.mark.parametrize("argument", ["fixed", "start"])

@@ -94,7 +94,7 @@ def fit(kind, data, **more):
     formula, options = KINDS[kind]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "2 of 600 rows are dropped")
-        warnings.filterwarnings("ignore", "The cured fraction rests on|.*several maxima")
+        warnings.filterwarnings("ignore", "The cured fraction depends on|.*several maxima")
         return tg.fit(formula, data, **({"method": "mle"} | options | more))
 
 

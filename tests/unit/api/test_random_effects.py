@@ -150,7 +150,7 @@ def test_priors_of_correlations(df):
         ({"fixed": {"cor(re(g))[z, f[T.q]]": 0.1}}, "give 'cor\\(re\\(g\\)\\)\\[Intercept, z\\]' too"),
         (
             {"fixed": {COR: 0.9, "cor(re(g))[Intercept, f[T.q]]": 0.9, "cor(re(g))[z, f[T.q]]": -0.9}},
-            "no correlations together",
+            "are not valid together",
         ),
         ({"priors": {COR: tg.LKJ(1.0), "cor(re(g))[z, f[T.q]]": tg.LKJ(2.0)}}, "have one prior"),
     ],
@@ -189,7 +189,7 @@ def test_a_dot_holds_what_has_a_slope_in_each_group(df):
 
 
 def test_what_is_left_to_priors_is_said(df):
-    with pytest.warns(tg.errors.BoundaryWarning, match="one group in re"):
+    with pytest.warns(tg.errors.BoundaryWarning, match="one group of re"):
         tg.fit("y ~ (1 | one)", df.assign(one="a"))
     rng = np.random.default_rng(1)
     exact = df.assign(y=rng.normal(size=8)[df["g"].astype(int)] * (2.0 + df["z"]) + 0.3 * rng.normal(size=60))
@@ -200,7 +200,7 @@ def test_what_is_left_to_priors_is_said(df):
 
 def test_groupings_too_large_to_cross_are_refused(df, monkeypatch):
     monkeypatch.setattr(process_choices, "MOST_CROSSED", 2)
-    with pytest.raises(tg.errors.DataError, match="3 coefficients of a beside"):
+    with pytest.raises(tg.errors.DataError, match="3 coefficients of a in addition to"):
         tg.fit("y ~ (1 | a) + (1 | g)", df)
 
 

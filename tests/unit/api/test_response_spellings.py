@@ -126,7 +126,7 @@ def test_weights_are_no_part_of_new_data():
 @pytest.mark.parametrize(
     ("formula", "error", "words"),
     [
-        ("y ~ z + mixture(2)", tg.errors.FormulaError, "stands alone"),
+        ("y ~ z + mixture(2)", tg.errors.FormulaError, "must be the only term"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*beyond the limits")

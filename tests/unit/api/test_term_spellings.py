@@ -135,7 +135,7 @@ PROCESSES = {
     "gp(square(z), ratio(x, w))": (
         ["z", "x", "w"],
         curve("gp(square(z), ratio(x, w))", "[square(z)]", "[ratio(x, w)]"),
-        "square, ratio: given beside the formula",
+        "square, ratio: passed by functions=",
     ),
     "gp(x):gp(v)": (["x", "v"], curve("gp(x):gp(v)", "[x]", "[v]"), "rbf over x (one length-scale) and rbf over v"),
     "gp(x):C(g)": (["x", "g"], curve("gp(x):C(g)"), "a curve for each level of g"),

@@ -246,8 +246,8 @@ def test_a_baseline_of_hazards(tmp_path, capsys):
     assert capsys.readouterr().out.startswith(str(want.summary()))
     assert figure.exists()
     assert main([*call, "--family", "ph", "--df", "2"]) == 2
-    assert "goes with baseline='spline'" in capsys.readouterr().err
+    assert "requires baseline='spline'" in capsys.readouterr().err
     assert main([*call, "--family", "ph", "--baseline", "weibull", "--frailty", "gamma"]) == 2
     assert "frailty= needs one term (1 | g)" in capsys.readouterr().err
     assert main([*call, "--family", "weibull", "--baseline", "gp"]) == 2
-    assert "--baseline goes with --family ph" in capsys.readouterr().err
+    assert "--baseline requires --family ph" in capsys.readouterr().err

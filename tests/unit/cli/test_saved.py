@@ -105,7 +105,7 @@ def test_errors_are_clustered_by_a_column(table, tmp_path, capsys):
     assert main([*fit, "--cluster", "nothing"]) == 2
     assert "no column 'nothing' for the groups" in capsys.readouterr().err
     assert main([*fit, "--cov-type", "HC0"]) == 2
-    assert "leave --cov-type HC0 out" in capsys.readouterr().err
+    assert "--cov-type HC0 cannot be combined with --cluster" in capsys.readouterr().err
 
 
 def test_without_out_the_table_is_printed(saved, res, new, tmp_path, capsys):

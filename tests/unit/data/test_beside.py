@@ -76,7 +76,7 @@ def test_series_find_their_rows_by_label():
     ("index", "words"),
     [
         (range(6), r"weights are a Series with labels that the data have not, such as 0; .*weights.to_numpy\(\)"),
-        (list("vvwxyz"), "do not tell the rows apart: v is twice"),
+        (list("vvwxyz"), "with repeated labels: v occurs twice"),
         (list("uvwxy"), "The weights have 5 values for 6 rows"),
     ],
 )

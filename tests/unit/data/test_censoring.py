@@ -148,7 +148,7 @@ def test_refused_with_the_rows(formula, data, words):
 )
 def test_limits_in_text_beside_another_censoring(marked):
     formula = marked.replace("▲", "")
-    with pytest.raises(FormulaError, match="say by themselves what is censored") as caught:
+    with pytest.raises(FormulaError, match="define the censoring") as caught:
         ready(formula, rows(y=["<0.5", "1", "2", "3", "4"], d=1))
     assert caught.value.position == marked.index("▲")
 

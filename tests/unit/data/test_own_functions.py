@@ -47,7 +47,7 @@ def test_a_column_of_the_same_name_stays_a_column():
 
 def test_the_spec_says_which_functions_are_the_users():
     spec = parse_formula("y ~ half(x)", functions={"half": half})
-    assert "functions  half: given beside the formula" in str(spec)
+    assert "functions  half: passed by functions=" in str(spec)
     assert hash(spec) == hash(parse_formula("y ~ half(x)", functions={"half": half}))
 
 
@@ -112,7 +112,7 @@ def test_what_is_no_dict_of_functions():
         ("y ~ ▲hlf(x)", "did you mean 'half'"),
         ("y ~ ▲half()", "half(x)"),
         ("y ~ half(▲x=z)", "no named arguments"),
-        ("y ~ half(▲gp(x))", "term by itself"),
+        ("y ~ half(▲gp(x))", "must be a term"),
         ("y ~ ▲half(1)", "names no column"),
         ("y ~ gp(half(▲open(x)))", "functions={'open': open}"),
         ("y ~ ▲half.real", "Attribute access"),

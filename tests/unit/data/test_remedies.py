@@ -35,8 +35,8 @@ def follow(message, df):
         ("NJ", "tentatively", [4, 1]),
         ("R", "rejected result, which is unusable; leave these rows out", [3, 1]),
         ("JR", "rejected", [3, 1]),
-        ("mg/l", "where it is a unit, remove it", [4, 1]),
-        ("µg/L", "where it is a unit, remove it", [4, 1]),
+        ("mg/l", "If it is a unit, remove it", [4, 1]),
+        ("µg/L", "If it is a unit, remove it", [4, 1]),
     ],
 )
 def test_letters_behind_a_number(code, word, counts):
@@ -124,7 +124,7 @@ def test_compound_flags_of_pandas_are_told_how_to_be_written(written, left):
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        ("q == 'U' | q == 'UJ'", "each in brackets"),
+        ("q == 'U' | q == 'UJ'", "for either of two conditions"),
         ("(q == 'U') or (q == 'UJ')", r"maximum\("),
         ("(q == 'U') and (x > 1)", r"\(x > 1\) \* \(z < 2\)"),
         ("not q", "x != 1"),
@@ -168,7 +168,7 @@ def test_a_difference_may_have_one_of_its_columns_among_the_terms():
     df = pd.DataFrame({"a": [1.0, 3, 2, 5], "b": [2.0, 4, 5, 7]})
     found = tg.fit("b - a ~ a", df).params
     assert found["a"] == pytest.approx(tg.fit("d ~ a", df.assign(d=df.b - df.a)).params["a"])
-    with pytest.raises(FormulaError, match="'a' cannot stand among the terms"):
+    with pytest.raises(FormulaError, match="'a' cannot also be a term"):
         tg.fit("log(a) ~ a", df)
 
 

@@ -160,7 +160,7 @@ def test_unseen_levels_and_missing_columns(frame):
 def test_columns_that_are_not_there_or_are_the_response(frame):
     with pytest.raises(FormulaError, match=r"no column 'zz'; did you mean 'z'\?\n  ~ zz"):
         ready("y ~ x", "~ zz", frame)
-    with pytest.raises(FormulaError, match="The response 'y' cannot stand in the formula of its noise scale"):
+    with pytest.raises(FormulaError, match="The response 'y' cannot be in the formula of its noise scale"):
         ready("y ~ x", "~ y", frame)
 
 

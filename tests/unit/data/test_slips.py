@@ -85,7 +85,7 @@ def split_subjects(n=25, *, gap=0.0):
 
 def test_rows_of_one_subject_are_told_of_where_hazards_are_not_proportional():
     formula = "Surv(start, stop, died) ~ dose + sex"
-    with pytest.warns(UserWarning, match="Column 'id' tells subjects.*family='weibull' and 'exponential'"):
+    with pytest.warns(UserWarning, match="Column 'id' names subjects.*family='weibull' and 'exponential'"):
         tg.Model(formula, split_subjects(), family="lognormal")
 
 

@@ -160,7 +160,7 @@ def test_partitions_that_do_not_go_together(frame, folder):
         ("nowhere.parquet", "There is no file or folder"),
         ("*.parquet", "No file matches"),
         (".", "holds no Parquet file"),
-        ("s3://bucket/part.parquet", "no path in the file system"),
+        ("s3://bucket/part.parquet", "not a path in the file system"),
     ],
 )
 def test_paths_that_lead_nowhere(tmp_path, monkeypatch, path, words):

@@ -146,7 +146,7 @@ def test_rows_of_right_models_are_not_called_influential():
 
 
 def test_few_inducing_inputs_are_said(right):
-    with pytest.warns(tg.errors.ApproximationWarning, match="give the method more inducing"):
+    with pytest.warns(tg.errors.ApproximationWarning, match="Use more inducing"):
         coarse = tg.fit(PROCESS, simulate(0), method=tg.EP(hyper="maximize", inducing=2))
     found = coarse.check().table.loc["inducing inputs"]
     assert found["verdict"] == BAD

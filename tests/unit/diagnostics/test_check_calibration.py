@@ -46,7 +46,7 @@ def test_uncensored_rows_have_pearsons_test(rng):
     want = chisquare(counts)
     assert (found.value, found.p) == pytest.approx((want.statistic, want.pvalue))
     assert found.verdict == "bad"
-    assert f"{counts.max() / 330:.1%} of the rows lie in the lowest tenth" in found.words
+    assert f"{counts.max() / 330:.1%} of the rows lie in their lowest tenth" in found.words
     assert found.words.endswith("Compare families.")
 
 
@@ -104,4 +104,4 @@ def test_what_censoring_hides_is_not_tested():
     assert chi2.sf(value, df) > 0.01
     nothing = judge([calibration(predicted_survival(np.zeros(50), np.full(50, 1.0)), NOISE)])[0]
     assert nothing.verdict == "doubtful"
-    assert "censoring leaves nothing" in nothing.words
+    assert "too few rows are uncensored" in nothing.words

@@ -232,11 +232,11 @@ def test_an_outlier_is_named(rng):
     z = np.append(rng.normal(size=30), 12.0)
     y = 0.2 * z + rng.normal(0, 0.3, 31)
     y[-1] += 4.0
-    with pytest.warns(ApproximationWarning, match=r"of 31 rows is not to be trusted \(.*30"):
+    with pytest.warns(ApproximationWarning, match=r"of 31 rows are unreliable \(.*30"):
         found = tg.fit("y ~ z", {"y": y, "z": z}).loo()
     assert not found.trusted.iloc[30]
-    assert "not to be trusted" in found.summary()
-    assert "k_hat()" in repr(found)
+    assert "unreliable" in found.summary()
+    assert "tg.cross_validate()" in repr(found)
 
 
 def test_rows_that_are_surely_censored_are_trusted_whatever_their_tail(steep):

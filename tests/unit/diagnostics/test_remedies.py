@@ -1,5 +1,8 @@
 """What check() proposes: only what the kind of fit has, in words that can be copied, and helps."""
 
+import ast
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -65,6 +68,86 @@ def test_what_was_found_is_gone(name):
         verdicts.append(after.loc[name, "verdict"] if name in after.index else GOOD)
     assert GOOD in verdicts
     assert BAD not in verdicts[:1]
+
+
+def _verdict(res, name):
+    return res.check().table.loc[name, "verdict"]
+
+
+@pytest.mark.slow
+def test_tails_that_are_too_light():
+    """Of values cut off at limits, and of two groups: with the limits or the column they are those of the noise."""
+    rng = np.random.default_rng(12)
+    data = pd.DataFrame({"z": rng.normal(size=300), "arm": rng.integers(0, 2, 300)})
+    data["cut"] = np.clip(data["z"] + 2.0 * rng.normal(size=300), -2.0, 2.0)
+    data["mixed"] = data["z"] + 8.0 * data["arm"] + rng.normal(size=300)
+    for before, after in (("cut ~ z", "cut ~ z | censor(-2, 2)"), ("mixed ~ z", "mixed ~ z + arm")):
+        found = tg.fit(before, data).check().table.loc["tails"]
+        assert found["verdict"] == BAD
+        assert "add it by censor() or truncate(); if two groups are mixed, add the column" in found["words"]
+        assert _verdict(tg.fit(after, data), "tails") == GOOD
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("before", "options", "words", "after"),
+    [
+        ("y ~ bs(`x m`, df=4)", {}, "The spline of `x m` is too smooth: raise its df=", "y ~ bs(`x m`, df=14)"),
+        (
+            "y ~ gp(`x m`)",
+            {"fixed": {"lengthscale(gp(x m))": 6.0}, "method": tg.EP(hyper="maximize", n_starts=1)},
+            "estimate its length-scale if that is fixed",
+            "y ~ gp(`x m`)",
+        ),
+    ],
+)
+def test_a_smooth_effect_that_is_too_smooth(before, options, words, after):
+    """What is there already is not proposed again."""
+    rng = np.random.default_rng(19)
+    data = pd.DataFrame({"x m": rng.uniform(0, 9, 200)})
+    data["y"] = np.sin(2.5 * data["x m"]) + 0.3 * rng.normal(size=200)
+    found = tg.fit(before, data, **options).check().table.loc["pattern in x m"]
+    assert found["verdict"] == BAD
+    assert words in found["words"]
+    res = tg.fit(after, data, **{name: value for name, value in options.items() if name != "fixed"})
+    assert _verdict(res, "pattern in x m") == GOOD
+    assert res.params["sigma"] == pytest.approx(0.3, rel=0.15)
+
+
+@pytest.mark.slow
+def test_strata_of_a_frailty():
+    """Arms with different shapes, of which the strata have the true ones, 1 / 0.4 and 1 / 1.4."""
+    rng = np.random.default_rng(16)
+    clinic, arm = rng.integers(0, 40, 600), rng.integers(0, 2, 600)
+    time = (rng.exponential(1.0, 600) / rng.gamma(2.0, 0.5, 40)[clinic]) ** np.where(arm == 1, 0.4, 1.4)
+    data = pd.DataFrame({"t": np.minimum(time, 3.0), "e": time <= 3.0, "arm": arm, "clinic no": clinic})
+    options = {"family": tg.PH("weibull", frailty="gamma")}
+    found = tg.fit("Surv(t, e) ~ arm + (1 | `clinic no`)", data, **options).check().table.loc["spread"]
+    assert found["verdict"] == BAD
+    assert "strata()" in found["words"]
+    res = tg.fit("Surv(t, e) ~ strata(arm) + (1 | `clinic no`)", data, **options)
+    assert _verdict(res, "calibration") == GOOD
+    assert "spread" not in res.check().table.index or _verdict(res, "spread") == GOOD
+
+
+@pytest.mark.slow
+def test_the_scale_of_times_of_which_some_are_cured():
+    """Formulas for both, which can be copied, and after which nothing is found."""
+    rng = np.random.default_rng(461)
+    n = 400
+    age = rng.uniform(20, 80, n)
+    size = np.exp((age - 50) / 40)
+    latent = np.exp((age - 50) / 40 + np.log(rng.weibull(1.5, n)) * size + 1.0)
+    time, end = np.where(rng.random(n) < 0.3, np.inf, latent), rng.uniform(5, 15, n)
+    data = pd.DataFrame({"age y": age, "time": np.minimum(time, end), "event": time <= end})
+    cure = tg.fit("Surv(time, event) ~ `age y`", data, family="weibull", cure="~ 1")
+    found = cure.check().table.loc["spread in age y"]
+    assert found["verdict"] == BAD
+    (code,) = re.findall(r"formulas=(\{.*?\})", found["words"])
+    both = tg.fit("Surv(time, event) ~ `age y`", data, family="weibull", formulas=ast.literal_eval(code))
+    assert both.check().table.loc["spread in age y", "verdict"] == GOOD
+    assert both.aic < cure.aic - 20.0
+    assert "formulas=" not in remedies(both).of_spread("age y", age, data)
 
 
 @pytest.mark.parametrize("sigma", ["~ z", "~ C(k)", "~ bs(z, df=3)", "~ z + C(k)", "~ gp(z)"])

@@ -66,13 +66,13 @@ def test_prints_in_words(formula, words):
 
 
 def test_prints_own_functions():
-    assert str(parse_scale_formula("~ f(z)", functions={"f": np.sin})).endswith("f: given beside the formula")
+    assert str(parse_scale_formula("~ f(z)", functions={"f": np.sin})).endswith("f: passed by functions=")
 
 
 def test_ends_of_an_interval_are_the_response_too():
     spec = parse_formula("interval(l, w) ~ x", COLUMNS)
     for name in ("l", "w"):
-        with pytest.raises(FormulaError, match=f"The response {name!r} cannot stand"):
+        with pytest.raises(FormulaError, match=f"The response {name!r} cannot be in the formula"):
             parse_scale_formula(f"~ {name}", COLUMNS, beside=spec)
     limits = parse_formula("y ~ x | censor(l)", COLUMNS)
     assert parse_scale_formula("~ l", COLUMNS, beside=limits).names() == ("l",)
@@ -111,7 +111,7 @@ def test_processes_are_those_of_a_mean_with_names_of_their_own(terms, name):
     assert [gp.name for gp in spec.processes] == ["gp(x)", name]
 
 
-@pytest.mark.parametrize(("terms", "words"), [("log(gp(z))", "is a term by itself"), ("-gp(z)", "taken out with '-'")])
+@pytest.mark.parametrize(("terms", "words"), [("log(gp(z))", "must be a term"), ("-gp(z)", "taken out with '-'")])
 def test_processes_stand_alone(terms, words):
     with pytest.raises(FormulaError, match=words):
         parse_scale_formula(f"~ {terms}", COLUMNS)

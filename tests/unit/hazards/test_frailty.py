@@ -217,8 +217,8 @@ def test_tests_and_checks(kidney):
 def test_what_is_refused(kidney):
     for arguments, words in (
         ({"frailty": "normal"}, "'gamma' is needed"),
-        ({"baseline": "gp", "frailty": "gamma"}, "goes with baseline='spline'"),
-        ({"baseline": "spline", "link": "odds", "frailty": "gamma"}, "goes with link='hazard'"),
+        ({"baseline": "gp", "frailty": "gamma"}, "requires baseline='spline'"),
+        ({"baseline": "spline", "link": "odds", "frailty": "gamma"}, "requires link='hazard'"),
     ):
         with pytest.raises(SpecError, match=words):
             tg.PH(**{"baseline": "weibull", **arguments})
@@ -244,7 +244,7 @@ def test_frailties_that_rows_do_not_show():
     lung = tg.datasets.load("lung").assign(g=lambda d: np.arange(len(d)) % 40, own=lambda d: np.arange(len(d)))
     rng = np.random.default_rng(1)
     alike = lung.assign(time=rng.permutation(lung["time"]))
-    with pytest.warns(BoundaryWarning, match="Every row has a group 'own' of its own"):
+    with pytest.warns(BoundaryWarning, match="Every row is a group of 'own'"):
         tg.fit(
             "Surv(time, event) ~ age + (1 | own)", lung, family=tg.PH("weibull", frailty="gamma"), fixed={"theta": 0.5}
         )

@@ -40,5 +40,5 @@ def test_steps_are_narrowed_to_where_there_are_posteriors(reach):
 
 
 def test_a_maximum_without_neighbours_has_no_curvature():
-    with pytest.raises(NumericalError, match="Beside the maximum"):
+    with pytest.raises(NumericalError, match="next to the maximum"):
         curvature(Quadratic(0.0), np.zeros(2), 0.02)

@@ -112,7 +112,7 @@ VALUES = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:bound='karlova' is no bound")
+@pytest.mark.filterwarnings("ignore:bound='karlova' is not a bound")
 @pytest.mark.parametrize(("formula", "family", "method", "sigma", "options"), CASES)
 @pytest.mark.slow_cases(
     "inside ~ m + gp(x, line=False) | truncate(-1.5, 2.5)-gaussian-ep-~ z-options6",
@@ -667,7 +667,7 @@ def test_inducing_inputs_may_move(data):
 
 def test_a_formula_without_an_intercept_goes_with_maximum_likelihood(data):
     for sigma in ("~ 0 + z", "~ z - 1", "~ 0 + g"):
-        with pytest.raises(SpecError, match=r"without an intercept goes with method='mle'.*leave out '0 \+' or '- 1'"):
+        with pytest.raises(SpecError, match=r"without an intercept requires method='mle'.*Leave out '0 \+' or '- 1'"):
             tg.fit(LEFT, data, sigma=sigma)
 
 

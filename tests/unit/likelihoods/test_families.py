@@ -89,7 +89,7 @@ def test_what_is_no_family(given, hint):
 @pytest.mark.parametrize(
     ("given", "where"),
     [
-        ("Heckman", "sample selection has an equation of its own: R's sampleSelection"),
+        ("Heckman", "sample selection has a second equation. Use R's sampleSelection"),
         ("hurdle", "two models together: statsmodels' Probit"),
         ("twopart", "two models together: .* R's mhurdle has both"),
         ("probit", "statsmodels' Probit, Logit"),

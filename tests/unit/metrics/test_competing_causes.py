@@ -192,8 +192,8 @@ RISING = pd.DataFrame([[0.1] * 4, [0.3] * 4], index=[1.0, 3.0])
         ([0, 1, 2, 1], 3, DataError, "cause=3: no row of the event of .* had such an event; the causes there are 1, 2"),
         ([0, 1, 2, 1], 0, DataError, "cause=0: no row of the event of .* had such an event"),
         ([0, 1, 2, 1], [1], SpecError, r"cause=\[1\]: one of the causes is needed"),
-        ([0, 1.5, 2, 1], 1, DataError, "no code of a cause in row 1 .* whole numbers .0: censored"),
-        ([0, -1, 2, 1], 1, DataError, "no code of a cause in row 1"),
+        ([0, 1.5, 2, 1], 1, DataError, "not the code of a cause in row 1 .* whole numbers .0: censored"),
+        ([0, -1, 2, 1], 1, DataError, "not the code of a cause in row 1"),
         ([0, None, 2, 1], 1, DataError, "is missing in row 1"),
         (["alive", "a", "b", "a"], "a", DataError, "holds 'alive' and never 'censored'"),
         ([0, 1, 2], 1, DataError, "has 3 rows where 4 are needed"),
@@ -210,7 +210,7 @@ def test_what_does_not_go_with_a_cause_is_refused():
         DataError, match="survival_frame falls over time: with cause= it holds the cumulative incidence"
     ):
         brier_score(rows, rows, 1.0 - RISING, cause=1)
-    with pytest.raises(SpecError, match="cause= does not go with rows that entered late here"):
+    with pytest.raises(SpecError, match="cause= is not supported here for rows that entered late"):
         concordance_ipcw(rows, rows, TIMES, entry=(None, [0.0, 1.0, 1.0, 0.5]), cause=1)
     for wrong in ({"lower": 1.0}, {"timewt": "S"}, {"event": None}):
         with pytest.raises(SpecError, match="cause= needs time and event=, and goes without"):

@@ -80,7 +80,7 @@ def test_one_time_is_enough():
         (FRAME.set_axis([-1.0, 1.0]), DataError, "the index of survival_frame holds -1: times of 0 or more"),
         (FRAME + 1.0, DataError, "survival_frame holds 1.9 at time 1.0 in column 'a': probabilities"),
         (FRAME * np.nan, DataError, "survival_frame holds nan at time 1.0 in column 'a': probabilities"),
-        (FRAME.astype(str) + "x", DataError, "survival_frame holds what is no number"),
+        (FRAME.astype(str) + "x", DataError, "survival_frame must contain numbers"),
         (FRAME[["a"]], DataError, "time has 2 rows where 1 are needed"),
     ],
 )

@@ -204,10 +204,10 @@ def test_bad_options(options, words):
 
 def test_one_structure_at_most():
     formula = 'y ~ gp(x, kernel="matern32", approximation="markov") + gp(z, kernel="matern32", approximation="markov")'
-    with pytest.raises(SpecError, match="one process can stand as Markov or"):
+    with pytest.raises(SpecError, match="one process can be Markov or"):
         tg.fit(formula, data())
     for how in ("markov", "dense"):
-        with pytest.raises(SpecError, match="leave out one of the two"):
+        with pytest.raises(SpecError, match="Leave out one of the two"):
             tg.fit(term(f'kernel="matern32", approximation="{how}"'), data(), method=tg.EP(inducing=20))
 
 

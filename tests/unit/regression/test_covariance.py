@@ -50,7 +50,7 @@ def _levels(rng, only):
 def test_a_row_that_alone_determines_a_coefficient_leaves_that_without_an_error(rng, kind):
     """Least squares without that row, but for the number of rows in HC1."""
     data = _levels(rng, "z")
-    with pytest.warns(BoundaryWarning, match=rf"{kind}': 'C\(g\)\[z\]' rests on rows .* NaN"):
+    with pytest.warns(BoundaryWarning, match=rf"{kind}': 'C\(g\)\[z\]' depends on rows .* NaN"):
         res = tg.fit("y ~ 0 + C(g) + x", data, method="mle", cov_type=kind)
     ols = smf.ols("y ~ 0 + g + x", data[data.g != "z"]).fit(cov_type="HC0").bse.to_numpy()
     want = np.array([*ols[:2], np.nan, ols[2]]) * np.sqrt(14 / (14 - 5) if kind == "HC1" else 1.0)
@@ -61,7 +61,7 @@ def test_a_row_that_alone_determines_a_coefficient_leaves_that_without_an_error(
     bands = res.predict(data, se=True)["se"]
     np.testing.assert_array_equal(bands.isna(), data.g == "z")
     reference = data.assign(g=data.g.replace("z", "0"))
-    with pytest.warns(BoundaryWarning, match=r"'Intercept', 'C\(g\)\[T.a\]', 'C\(g\)\[T.b\]' rest on"):
+    with pytest.warns(BoundaryWarning, match=r"'Intercept', 'C\(g\)\[T.a\]', 'C\(g\)\[T.b\]' depend on"):
         other = tg.fit("y ~ C(g) + x", reference, method="mle", cov_type=kind)
     effect = other.t_test("C(g)[T.b] - C(g)[T.a]").sd
     np.testing.assert_allclose(effect, res.t_test("C(g)[b] - C(g)[a]").sd, rtol=1e-6)
@@ -71,7 +71,7 @@ def test_a_row_that_alone_determines_a_coefficient_leaves_that_without_an_error(
 @pytest.mark.parametrize("kind", ["HC0", "HC1"])
 def test_scores_of_no_more_rows_than_parameters_give_no_errors(kind):
     data = pd.DataFrame({"x": [0.0, 1.0, 2.0, 4.0], "z": [1.0, 0.0, 2.0, 1.0], "y": [1.0, 2.0, 2.7, 5.0]})
-    with pytest.warns(BoundaryWarning, match="'Intercept', 'x', 'z', 'sigma' rest on"):
+    with pytest.warns(BoundaryWarning, match="'Intercept', 'x', 'z', 'sigma' depend on"):
         res = tg.fit("y ~ x + z", data, method="mle", cov_type=kind)
     assert res.bse.isna().all()
     assert res.pvalues.isna().all()

@@ -154,7 +154,7 @@ def test_groups_that_are_no_column_of_the_formula(lung, res):
 
 def test_what_has_no_groups(lung, res, tmp_path):
     for by, words in {
-        "ph_ecog": "no column of the formula, which has 'age', 'sex'",
+        "ph_ecog": "not a column of the formula, which has 'age', 'sex'",
         "age": "42 values, and 8 curves",
     }.items():
         with pytest.raises(SpecError, match=words):
@@ -163,9 +163,9 @@ def test_what_has_no_groups(lung, res, tmp_path):
         res.plot_survival(by=lung["sex"].head(20))
     with pytest.raises(SpecError, match="1 rows have no value"):
         res.plot_survival(by=lung["inst"])
-    with pytest.raises(SpecError, match="do not go with df="):
+    with pytest.raises(SpecError, match="cannot be combined with df="):
         res.plot_survival(by="sex", df=lung.head(2))
-    with pytest.raises(SpecError, match="do not go with a mixture"):
+    with pytest.raises(SpecError, match="cannot be combined with a mixture"):
         tg.fit("Surv(time, event) ~ mixture(1)", lung, family="weibull").plot_survival(at_risk=True)
     res.save(tmp_path / "fit.tgp")
     with pytest.raises(SpecError, match="no groups to draw"):

@@ -166,7 +166,7 @@ def test_in_the_summary(lung):
 def test_refusals(curves):
     with pytest.raises(SpecError, match="mixture has no terms"):
         tg.fit("y ~ mixture(2)", curves).anova()
-    with pytest.raises(SpecError, match="no term beside the intercept"):
+    with pytest.raises(SpecError, match="no term to test except the intercept"):
         tg.fit("y ~ 1", curves).anova()
 
 

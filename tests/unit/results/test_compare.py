@@ -65,7 +65,7 @@ def test_two_linear_models_have_the_evidence_of_the_exact_integral(fit, data):
     x, z, y = data["x"].to_numpy(), data["z"].to_numpy(), data["y"].to_numpy() - 5.0
     cov = 0.49 * np.eye(30) + 4.0 * np.outer(x, x)
     expected = multivariate_normal(cov=cov + 0.25 * np.outer(z, z)).logpdf(y) - multivariate_normal(cov=cov).logpdf(y)
-    with pytest.warns(UserWarning, match=r"linear columns differ \(z\).*'x' against 'x \+ gp\(x\)'"):
+    with pytest.warns(UserWarning, match=r"linear columns differ \(z\).*compare 'x' with 'x \+ gp\(x\)'"):
         table = tg.compare({"fewer": fewer, "more": more})
     difference = table.loc["more", "value"] - table.loc["fewer", "value"]
     assert difference == pytest.approx(expected, abs=1e-8)

@@ -124,6 +124,6 @@ def test_rows_without_what_was_seen_are_said_to_lack_it():
     lung = tg.datasets.load("lung")
     res = tg.fit("Surv(time, event) ~ age", lung[:100], family="weibull")
     with pytest.raises(
-        tg.errors.SpecError, match=r"conformalise\(\) needs what was seen of each row; the new data lack 'time'"
+        tg.errors.SpecError, match=r"conformalise\(\) requires the response of each row; the new data lack 'time'"
     ):
         res.conformalise({"age": [50.0], "event": [1]})

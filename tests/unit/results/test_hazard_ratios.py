@@ -190,9 +190,9 @@ def test_a_mixture_has_none(lung):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"terms": "foo"}, "no term of this model; it has 'sex'"),
+        ({"terms": "foo"}, "not a term of this model; it has 'sex'"),
         ({"terms": 3}, "terms=3: the name of a term"),
-        ({"at": {"foo": 3}}, "'foo' is no column of this model"),
+        ({"at": {"foo": 3}}, "'foo' is not a column of this model"),
         ({"at": 3}, "a DataFrame or a dict of columns"),
         ({"at": {"age": [50, 60], "sex": [1, 2, 1]}}, "2 and 3 values"),
         ({"at": {"age": [50, np.nan]}}, "missing values"),

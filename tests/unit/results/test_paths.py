@@ -231,11 +231,11 @@ def test_who_has_no_path(lung, weibull, piecewise, path):
     ask = dict(times=[10.0], id="who")
     with pytest.raises(SpecError, match="id='nobody'"):
         weibull.predict_survival_function(path, [10.0], id="nobody")
-    with pytest.raises(SpecError, match="id= is a Series: the name of the column"):
+    with pytest.raises(SpecError, match="id= is a Series: id must be the name of the column"):
         weibull.predict_survival_function(path, [10.0], id=path["who"])
     with pytest.raises(SpecError, match="id= takes df="):
         weibull.predict_survival_function(**ask)
-    with pytest.raises(SpecError, match="conditional_after= does not go with id="):
+    with pytest.raises(SpecError, match="conditional_after= cannot be combined with id="):
         weibull.predict_survival_function(path, conditional_after=5.0, **ask)
     with pytest.raises(SpecError, match="lack 'stop'"):
         weibull.predict_survival_function(path.drop(columns="stop"), **ask)
@@ -248,11 +248,11 @@ def test_who_has_no_path(lung, weibull, piecewise, path):
     for res in (normal, scaled):
         with pytest.raises(SpecError, match="no accelerated time"):
             res.predict_survival_function(path, **ask)
-    with pytest.raises(SpecError, match="by maximum likelihood, and with family='ph'"):
+    with pytest.raises(SpecError, match="by maximum likelihood, or family='ph'"):
         tg.fit(FORMULA, lung, family="weibull", method=tg.EP(hyper="maximize")).predict_hazard(path, **ask)
     cured = tg.datasets.simulate_cure(n=400, rng=1).assign(start=0.0)
     res = tg.fit("Surv(start, time, event) ~ treated", cured, family="weibull", cure="~ 1")
-    with pytest.raises(SpecError, match="by maximum likelihood, and with family='ph'"):
+    with pytest.raises(SpecError, match="by maximum likelihood, or family='ph'"):
         res.predict_survival_function(cured.head(3).assign(who=[1, 2, 3]), **ask)
 
 

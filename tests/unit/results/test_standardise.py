@@ -237,7 +237,7 @@ def test_rows_with_missing_values_are_left_out(lognormal, gbsg2):
 
 
 def test_areas_beyond_the_last_time_are_named(lognormal):
-    with pytest.warns(ApproximationWarning, match="beyond 2659, the last time seen"):
+    with pytest.warns(ApproximationWarning, match="beyond 2659, the last observed time"):
         lognormal.standardise("horTh", "rmst", times=5000.0)
 
 
@@ -254,11 +254,11 @@ def test_a_loaded_fit_averages_given_rows(lognormal, gbsg2, tmp_path):
     ("asked", "message"),
     [
         ({"column": "age", "times": 1.0}, "'age' holds numbers"),
-        ({"column": "foo", "times": 1.0}, "'foo' is no column of this model, which has 'horTh'"),
+        ({"column": "foo", "times": 1.0}, "'foo' is not a column of this model, which has 'horTh'"),
         ({"column": {"horTh": []}, "what": "median"}, "no value of 'horTh'"),
         ({"column": 3, "what": "median"}, "takes a column, or a dict of one"),
         ({"column": "horTh"}, "needs times="),
-        ({"column": "horTh", "what": "median", "times": 3.0}, "times= does not go with what='median'"),
+        ({"column": "horTh", "what": "median", "times": 3.0}, "times= cannot be combined with what='median'"),
         ({"column": "horTh", "what": "odds"}, "what='odds' is not supported of an average"),
         ({"column": "horTh", "what": "rmst", "times": -1.0}, "positive times"),
         ({"column": "horTh", "what": "median", "population": "all"}, "population"),
@@ -311,7 +311,7 @@ SURVIVORS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:The cured fraction rests")
+@pytest.mark.filterwarnings("ignore:The cured fraction depends")
 @pytest.mark.parametrize("kind", SURVIVORS)
 @pytest.mark.slow_cases("hazards", "process")
 def test_averages_given_survival_are_those_of_the_rows_curves(kind):
@@ -380,7 +380,7 @@ def _with_log_sigma(res):
 
 
 def test_what_survivors_are_not_asked(lognormal):
-    with pytest.raises(SpecError, match="conditional_after= does not go with what='mean'"):
+    with pytest.raises(SpecError, match="conditional_after= cannot be combined with what='mean'"):
         lognormal.standardise("horTh", "mean", conditional_after=100.0)
     for wrong in (np.nan, "100", [1.0, 2.0], True):
         with pytest.raises(SpecError, match="one finite number"):

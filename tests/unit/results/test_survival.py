@@ -253,7 +253,7 @@ def test_curves_that_make_no_sense(fits, data, kind, options, words):
         res.predict_restricted_mean(rows, 1.0, conditional_after=1.0, interval=0.9)
     with pytest.raises(SpecError, match="scoring_method="):
         res.score(data, "brier")
-    with pytest.raises(SpecError, match=r"score\(\) needs what was seen"):
+    with pytest.raises(SpecError, match=r"score\(\) requires the response"):
         res.score(data[["age", "sex"]])
     with pytest.raises(SpecError, match="these data have none"):
         res.score(rows.assign(time=np.nan))
@@ -603,5 +603,5 @@ def test_restricted_means_beyond_the_last_time_are_told(family):
         asked.append(lambda t: res.marginal_effects("rmst", times=t))
     for ask in asked:
         ask(last)
-        with pytest.warns(ApproximationWarning, match=f"up to 2000 rests on the tail of the family beyond {last}"):
+        with pytest.warns(ApproximationWarning, match=f"up to 2000 depends on the tail of the family beyond {last}"):
             ask(2000.0)

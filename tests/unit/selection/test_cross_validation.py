@@ -146,12 +146,12 @@ def test_progress_is_told(lung):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"metrics": "accuracy"}, "'accuracy' is no metric of cross_validate"),
+        ({"metrics": "accuracy"}, "'accuracy' is not a metric of cross_validate"),
         ({"metrics": []}, "names none"),
         ({"metrics": 3}, "names, functions, or a dict"),
         ({"n_jobs": 0}, "a number of processes"),
-        ({"cov_kwds": {"groups": "sex"}}, "cov_kwds= does not go with"),
-        ({"mehtod": "ep"}, "'mehtod' is no argument that cross_validate.. can hand to tg.fit; did you mean 'method'"),
+        ({"cov_kwds": {"groups": "sex"}}, "cov_kwds= is not supported in"),
+        ({"mehtod": "ep"}, "'mehtod' is not an argument that cross_validate.. can pass to tg.fit; did you"),
     ],
 )
 def test_options_that_cannot_be_read_are_refused(lung, options, words):

@@ -77,7 +77,7 @@ def test_folds_as_a_series_find_their_rows_by_labels(model, data):
     with pytest.raises(DataError, match=r"folds are a Series with labels .* such as p0; .*folds.to_numpy\(\)"):
         read(foreign, model, data)
     twice = data["site"].set_axis([0, 0, *range(2, N)])
-    with pytest.raises(DataError, match="do not tell the rows apart: 0 is twice"):
+    with pytest.raises(DataError, match="repeated labels: 0 occurs twice"):
         read(twice, model, data)
 
 

@@ -99,7 +99,7 @@ def joint_elpd(found: dict[Any, Elpd], parts: CompetingParts) -> Elpd:
 def joint_k_hat(found: Sequence[KHat]) -> KHat:
     """Of products of independent weights: the heaviest tail, and the product of the shares that draws are worth."""
     worst = max(found, key=lambda each: each.k)
-    return KHat(worst.k, worst.draws, float(np.prod([each.efficiency for each in found])), worst.remedy)
+    return KHat(worst.k, worst.draws, float(np.prod([each.efficiency for each in found])), worst.remedy, worst.exact)
 
 
 def cause_averages(results: Any, population: Population, sought: Sought) -> Averages:
@@ -109,7 +109,9 @@ def cause_averages(results: Any, population: Population, sought: Sought) -> Aver
     these are estimates of one likelihood, or the covariance of draws. Each draw has one set of parameters in all rows.
     """
     if sought.what == "mean":
-        raise SpecError("what='mean' of the first of several causes rests on the tails of all; what='rmst' does not.")
+        raise SpecError(
+            "what='mean' of the first of several causes depends on the tails of all. Use what='rmst', which does not."
+        )
     times: FirstTimes = results._time_rows(population.frame, (), bands=False).times
     after = None if sought.after is None else np.full(len(times.which), sought.after)
     start, last = sought.after or 0.0, times.furthest(after)

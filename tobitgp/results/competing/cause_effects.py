@@ -101,7 +101,7 @@ def marginal_effects(
             raise SpecError("what='prob' needs one of below= and above=, a number.")
         what, times = ("survival", above) if below is None else ("risk", below)
     elif below is not None or above is not None:
-        raise SpecError(f"below= and above= go with what='prob', not with what={what!r}.")
+        raise SpecError(f"below= and above= require what='prob', not what={what!r}.")
     if what == MEDIAN and times is None:
         what, times = MEDIANS, 0.0
     elif times is None or np.ndim(times) or what == MEDIAN:

@@ -74,7 +74,7 @@ class CompetingParts(Source):
     def read_in_words(self) -> str:
         """What was read, in words."""
         censored = self.censored
-        words = "nobody censored" if censored is None else f"censored where it is {censored!r}"
+        words = "none censored" if censored is None else f"censored where it is {censored!r}"
         return f"{len(self.fits)} causes of {self.column!r}, {words}"
 
     def inconsistencies(self) -> Iterator[str]:

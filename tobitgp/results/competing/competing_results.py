@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -185,6 +186,10 @@ class CompetingRisksResults(Results):
     def converged(self) -> bool:
         """Whether the fits of all causes did."""
         return all(fit.converged for fit in self._fits.values())
+
+    @property
+    def _search_message(self) -> str:
+        return min(self._fits.values(), key=attrgetter("converged"))._search_message
 
     @property
     def _pseudo_r2(self) -> PseudoR2:

@@ -278,8 +278,8 @@ class HazardTimes(Times):
     @property
     def new(self) -> RowDistributions:
         raise SpecError(
-            "The mean time rests on the hazard beyond the last one seen; predict_restricted_mean(t=) and "
-            "predict_median() do not."
+            "The mean time depends on the hazard after the last observed time. Use predict_restricted_mean(t=) or "
+            "predict_median(), which do not."
         )
 
     # -- warnings -----------------------------------------------------------------------------------------------------
@@ -288,11 +288,11 @@ class HazardTimes(Times):
         """Say of times before anybody was followed, in which hazards may be unknown, what is answered."""
         first = float(self.parts.cuts[0])
         if earliest < first or unknown:
-            of = "" if self.parts.written.stratum is None else "of all strata "
+            of = "" if self.parts.written.stratum is None else "in any stratum "
             words = "hazards are NaN" if unknown else "survival is 1"
             warnings.warn(
-                f"Nobody was followed before the first entry, {of}{first:.6g}: until then {words}, and later survival "
-                "is given survival of that time.",
+                f"No one was followed before the first entry {of}at {first:.6g}: until then {words}, and later "
+                f"survival is given survival of that time.",
                 ApproximationWarning,
                 stacklevel=user_level(),
             )

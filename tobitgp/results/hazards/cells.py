@@ -99,12 +99,12 @@ class PH(MethodValue):
         if self.frailty not in (None, "gamma"):
             raise SpecError(f"PH(frailty={self.frailty!r}): 'gamma' is needed, or none.")
         if self.frailty is not None and self.link != "hazard":
-            raise SpecError(f"PH(frailty={self.frailty!r}) goes with link='hazard', not with {self.link!r}.")
+            raise SpecError(f"PH(frailty={self.frailty!r}) requires link='hazard', not {self.link!r}.")
         for field in fields(self)[1:]:
             value, allowed = getattr(self, field.name), _GOES_WITH[field.name]
             if value is not None and value != field.default and self.baseline not in allowed:
                 listed = " or ".join(f"baseline={name!r}" for name in allowed)
-                raise SpecError(f"PH({field.name}={value!r}) goes with {listed}, not with {self.baseline!r}.")
+                raise SpecError(f"PH({field.name}={value!r}) requires {listed}, not {self.baseline!r}.")
         if self.bands is None or (_is_whole(self.bands) and int(self.bands) >= 1):  # type: ignore[arg-type]
             return
         ends = list(self.bands) if isinstance(self.bands, list | tuple) else [None]
@@ -153,8 +153,8 @@ def at_risk(response: CensoredResponse, labels: Any = None) -> AtRisk:
     event = response.lower == response.upper
     if (~event & ~np.isposinf(response.upper)).any() or np.isfinite(response.exit).any():
         raise SpecError(
-            "family='ph' takes rows that are right-censored or exact, with late entry or without; times that are "
-            "left- or interval-censored go with tg.PH('spline') and other parametric baselines, or family='weibull'."
+            "family='ph' requires exact or right-censored rows, with late entry or without. For left- or "
+            "interval-censored times, use tg.PH('spline') or another parametric baseline, or family='weibull'."
         )
     if not event.any():
         raise DataError("No event was seen, and family='ph' has nothing to learn hazards from.")

@@ -142,7 +142,9 @@ def hazard_averages(parts: HazardParts, population: Population, sought: Sought, 
     the covariance of draws.
     """
     if sought.what == "mean":
-        raise SpecError("The mean time rests on the hazard beyond the last one seen; what='rmst' does not.")
+        raise SpecError(
+            "The mean time depends on the hazard after the last observed time. Use what='rmst', which does not."
+        )
     frames = [population.frame.iloc[population.rows(setting)] for setting in range(population.settings)]
     seed, n, made = int(population.rng.integers(2**32)), len(population.weight), []
 

@@ -184,7 +184,9 @@ def ratios_of_cells(results: Fit, alpha: float, terms: Any, at: Any, reference: 
     named = [*(at if at is not None else ()), *(reference or ())]
     for name in named:
         if name not in known:
-            raise SpecError(f"{name!r} is no column of this model, which has {', '.join(map(repr, known)) or 'none'}.")
+            raise SpecError(
+                f"{name!r} is not a column of this model, which has {', '.join(map(repr, known)) or 'none'}."
+            )
     for name in (*named, *([terms] if isinstance(terms, str) else terms or ())):
         if name in changing:
             raise SpecError(f"The coefficient of {name} changes over time: plot() shows it, and predict_hazard().")
@@ -208,7 +210,7 @@ def without_strata(written: HazardFormula, terms: Any, at: Any, reference: Any) 
     of_rows = np.ravel([] if at is None else at.pop(stratum, []))
     if named or any(value != of_reference for value in of_rows):
         raise SpecError(
-            f"The strata of {stratum!r} have baselines of their own, whose ratio changes over time: compare "
+            f"The strata of {stratum!r} have different baselines, whose ratio changes over time. Compare "
             "predict_hazard() of two rows. With the same stratum in at= and reference= other columns are compared."
         )
     return at, reference or None

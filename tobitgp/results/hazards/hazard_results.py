@@ -81,7 +81,7 @@ class HazardResults(Results):
     _shows_ratios = True
     _from_zero = False
     _averages_warn = True
-    _no_mean = "the mean time rests on the hazard beyond the last one seen"
+    _no_mean = "the mean time depends on the hazard after the last observed time"
 
     def __init__(self, parts: HazardParts):
         self._parts = parts
@@ -194,6 +194,10 @@ class HazardResults(Results):
     def converged(self) -> bool:
         """Whether the search ended at a maximum, and more bands would not move coefficients."""
         return bool(self.cells.converged)
+
+    @property
+    def _search_message(self) -> str:
+        return str(self.cells._search_message)
 
     @property
     def fit_history(self) -> pd.DataFrame:

@@ -228,7 +228,7 @@ def lr_test(results: Fit, other: Any) -> WaldResults:
     if larger.written.stratum != smaller.written.stratum or not np.array_equal(larger.cuts, smaller.cuts):
         why = "its baseline has other bands or strata"
     elif not spans(one.H, one.offset, two.H, two.offset):
-        why = "its linear terms are no case of these"
+        why = "its linear terms are not nested in these"
     if why:
         raise SpecError(f"The other model is not nested in this one: {why}. tg.compare(by='aic') ranks any two.")
     return chi_squared(max(2.0 * (results.llf - other.llf), 0.0), free[0] - free[1])

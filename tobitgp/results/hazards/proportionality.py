@@ -197,8 +197,8 @@ def proportionality_findings(
     worst = str(table.drop(index="GLOBAL")["p"].idxmin())
     chi2, df, p = table.to_numpy(dtype=float)[-1].tolist()
     words = f"chi2({df:.0f}) = {chi2:.1f}"
-    good, wrong = f"coefficients do not change over time, {words}", f"coefficients change over time, {words}"
-    remedy = f"Most of all that of {worst}: {_remedy(parts, written, worst, has_tv)}."
+    good, wrong = f"the coefficients do not change over time, {words}", f"coefficients change over time, {words}"
+    remedy = f"The evidence is strongest for {worst}: {_remedy(parts, written, worst, has_tv)}."
     yield RawTest("proportional hazards", chi2, p, True, good, wrong, remedy)
 
 
@@ -209,11 +209,13 @@ def _remedy(parts: Source, written: HazardFormula, term: str, has_tv: bool) -> s
     is_factor = is_column and term not in parts.state.linear.columns
     vary = "" if has_tv else ' with family="ph"'
     if not is_column:
-        changing = f"make a column of it and let it change, tv(column){vary}"
-        return f"{changing}, or give each level of a column in it a baseline, strata()"
+        changing = f"add it to the data as a column, and let its effect change by tv(column){vary}"
+        return f"{changing}, or give each level of a factor in it a baseline by strata()"
     if is_factor and written.stratum is not None:
-        return f"join {column} and {written.stratum} to one column, and give each of its levels a baseline, strata()"
-    return f"give each level a baseline, strata({column})" if is_factor else f"let it change, tv({column}){vary}"
+        return f"combine {column} and {written.stratum} in one column, and give each level of it a baseline by strata()"
+    if is_factor:
+        return f"give each level a baseline by strata({column})"
+    return f"let its effect change over time by tv({column}){vary}"
 
 
 _AWAY = 0.15  # errors between the mean of a posterior and the maximum of the partial likelihood
@@ -277,7 +279,7 @@ def skewed_note(few: Mapping[str, Array]) -> list[str]:
     ratios = {name: np.exp(values) for name, values in few.items()}
     listed = "; ".join(f"{name} {top:.3g} ({lower:.3g}, {upper:.3g})" for name, (top, lower, upper) in ratios.items())
     return [
-        "Where few events tell of a coefficient its posterior is skewed, and the mean lies away from where the "
+        "Where few events are informative about a coefficient, its posterior is skewed, and the mean is not where the "
         "likelihood is highest. Hazard ratio at the maximum of Cox's partial likelihood, with 95% limits by its "
         f"profile: {listed}."
     ]

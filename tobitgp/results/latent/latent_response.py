@@ -84,6 +84,10 @@ class LatentResponseResults(Results):
         return bool(self._together.converged)
 
     @property
+    def _search_message(self) -> str:
+        return str(self._together._search_message)
+
+    @property
     def evidence_kind(self) -> str:
         """What ``log_evidence`` is."""
         return str(self._together.evidence_kind)

@@ -102,6 +102,16 @@ class LatentResults(TogetherResults):
         return self._parts.converged
 
     @property
+    def _search_message(self) -> str:
+        if self.converged:
+            return "converged"
+        steps = int(self._parts.iterations[0])
+        return (
+            f"The search for latent coordinates did not converge in {steps} iterations. Raise max_iter= of tg.VI(), "
+            f"e.g. to {4 * steps}."
+        )
+
+    @property
     def method(self) -> str:
         """Name of the method that fitted: ``"vi"``."""
         return "vi"
@@ -133,7 +143,7 @@ class LatentResults(TogetherResults):
     def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
         parts = self._parts
         gap = float(parts.elbos[0] - parts.elbos[1]) if parts.starts > 1 else float("nan")
-        words = f"the next start ended {gap:.1f} nats lower" if parts.starts > 1 else "one start was searched"
+        words = f"the second-best start ended {gap:.1f} nats lower" if parts.starts > 1 else "there was only one start"
         yield plain("starts", words, value=gap, good=True)
 
     def _draws(self, draws: int, rng: Rng, question: str) -> Draws:

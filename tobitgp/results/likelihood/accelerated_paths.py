@@ -47,9 +47,7 @@ class Accelerated:
 def along_regression(parts: LikelihoodParts, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
     """One of ``CURVES`` of each subject, (m, T)."""
     if not parts.family.log_time or parts.state.scale is not None or paths.asked.design.spread is not None:
-        raise SpecError(
-            "id= goes with families of positive times and one sigma: other models have no accelerated time."
-        )
+        raise SpecError("id= requires a family of positive times and one sigma: other models have no accelerated time.")
     past, design = paths.histories, paths.asked.design
     H, eta = as_dense(centred(design.H, parts.centre)), parts.predictors(design)[0]
     begin, end = past.log_psi(eta)

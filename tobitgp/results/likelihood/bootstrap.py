@@ -198,7 +198,8 @@ def _read_groups(parts: Source, groups: Any) -> IntArray:
     training = parts.rows
     if isinstance(groups, str) and (parts.covariates is None or groups not in parts.covariates):
         raise SpecError(
-            f"groups={groups!r} is no covariate of this fit, which keeps no other columns; give data[{groups!r}]."
+            f"groups={groups!r} is not a covariate of this fit, which keeps no other columns. Give "
+            f"groups=data[{groups!r}]."
         )
     if isinstance(groups, str):
         assert parts.covariates is not None

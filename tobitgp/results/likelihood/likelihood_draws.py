@@ -130,7 +130,7 @@ def draw_changes(parts: LikelihoodParts, draws: int, rng: np.random.Generator, *
         if len(some) == draws:
             return change[:, some], np.square(z[inside][:, some]).sum(axis=0)
     raise SpecError(
-        f"Hardly any draw of the parameters has a baseline that rises, and {question} rests on draws; give a "
+        f"Hardly any draw of the parameters has a baseline that rises, and {question} requires draws. Give a "
         "smaller df."
     )
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from tobitgp.diagnostics import validation
 from tobitgp.diagnostics.check import posterior_findings
-from tobitgp.diagnostics.k_hat import BY_SIMULATION, KHat, regression_k_hat
+from tobitgp.diagnostics.k_hat import KHat, regression_k_hat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.training_draws import read_draws
 from tobitgp.distributions.event_times import Joined
@@ -61,7 +61,6 @@ class LikelihoodResults(Results):
 
     _parts: LikelihoodParts
     _by_restricted_means = False  # rows are ordered by mean times up to the last, since medians may be infinite, or 0
-    _rows_of_k_hat = BY_SIMULATION
 
     def __init__(self, parts: Any):
         self._parts = parts
@@ -139,6 +138,10 @@ class LikelihoodResults(Results):
     def converged(self) -> bool:
         """Whether a maximum was found."""
         return self._parts.maximum.converged
+
+    @property
+    def _search_message(self) -> str:
+        return self._parts.maximum.message
 
     @property
     def method(self) -> str:
@@ -284,7 +287,7 @@ class LikelihoodResults(Results):
             ends = (limits.entry, limits.exit) if window.any() else None
         if what == "conditional":
             if len(exclude):
-                raise SpecError("what='conditional' holds what was seen of the whole response: no exclude=.")
+                raise SpecError("what='conditional' is given the observed response as a whole. Leave exclude= out.")
             asked, seen = self._seen(new, asked)
             ends = seen.within_window
         size, stream = read_draws(draws, rows=len(asked.index)), generator(rng)
@@ -305,7 +308,7 @@ class LikelihoodResults(Results):
         return draw_estimates(self._parts, draws, rng, question=question)
 
     def _k_hat(self, draws: int, rng: Rng) -> KHat:
-        return regression_k_hat(self._draws(draws, rng, "k_hat()"), self._rows_of_k_hat)
+        return regression_k_hat(self._draws(draws, rng, "k_hat()"))
 
     def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
         return posterior_findings(self, rng)

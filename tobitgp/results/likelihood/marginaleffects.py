@@ -76,7 +76,7 @@ def to_marginaleffects(
     parts = results.parts
     asked = read_asked(parts.family.log_time, what, "dydx", q, below, above, times)
     if asked.what == "conditional":
-        raise SpecError("what='conditional' is given what was seen of rows; choose what='observed' or 'uncensored'.")
+        raise SpecError("what='conditional' is given the observed response. Choose what='observed' or 'uncensored'.")
     if parts.covariates is None:
         raise SpecError("to_marginaleffects() needs the training rows, which this fit does not hold.")
     levels = {name: column_levels(parts, name) for name in parts.facts.columns}

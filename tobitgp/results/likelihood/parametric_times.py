@@ -49,7 +49,7 @@ def warn_infinite(times: Array) -> None:
     if np.isposinf(times).any():
         warnings.warn(
             "The hazard falls so fast that some never have the event (a negative shape): survival does not fall far "
-            "enough, and times that rest on it are infinite. predict_restricted_mean(t=) is finite.",
+            "enough, and some times are infinite. Use predict_restricted_mean(t=), which is finite.",
             BoundaryWarning,
             stacklevel=user_level(),
         )

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from tobitgp.data.outcome import outcome
-from tobitgp.diagnostics.k_hat import OF_REGRESSION
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.kinds.regression import RegressionParts, log_ratios
@@ -72,7 +71,6 @@ class RegressionResults(LikelihoodResults):
 
     _kind = "regression"
     _parts: RegressionParts
-    _rows_of_k_hat = OF_REGRESSION
 
     # -- the fit ------------------------------------------------------------------------------------------------------
 

@@ -115,8 +115,8 @@ class StartStopResults(LikelihoodResults):
 
     def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
         raise SpecError(
-            "what='conditional' takes a row for each subject: what was seen of these rows is part of a path, along "
-            "which predict_survival_function(df, times, id=...) goes."
+            "what='conditional' requires one row for each subject, and these rows are parts of a path. Use "
+            "predict_survival_function(df, times, id=...) along the path."
         )
 
     def _along(self, of: str, paths: Paths, level: float | None) -> dict[str, Array]:

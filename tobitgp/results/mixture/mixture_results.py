@@ -206,6 +206,10 @@ class MixtureResults(Results):
         return self._parts.fit.converged
 
     @property
+    def _search_message(self) -> str:
+        return "converged" if self.converged else self._parts.fit.notes[0]
+
+    @property
     def fit_history(self) -> pd.DataFrame:
         """The last ascent, a row for each accepted pass: columns ``pass`` and ``elbo``, or ``log_likelihood``.
 

@@ -147,6 +147,10 @@ class MultivariateResults(TogetherResults):
         """
         return self.stacked.converged
 
+    @property
+    def _search_message(self) -> str:
+        return self.stacked._search_message
+
     def _method_with(self, **settings: Any) -> str:
         return self.stacked._method_with(**settings)
 
@@ -269,7 +273,7 @@ class MultivariateResults(TogetherResults):
             if name not in self.responses or (response, *given).count(name) > 1:
                 raise SpecError(f"{name!r} is none of the other responses: {', '.join(self.responses)}.")
         if not self._parts.estimates.correlated:
-            raise SpecError("regression() rests on correlated residuals; fit with rescor=True.")
+            raise SpecError("regression() requires correlated residuals. Fit with rescor=True.")
         return self._parts.estimates.regression(response, given, check_alpha(alpha))
 
     def group_effects(self, *, interval: float | None = 0.95) -> pd.DataFrame:

@@ -45,7 +45,7 @@ def of_each(question: Ask, rows: str = "", grid: Callable[[Any, Any], Array] | N
             args, options = args[:1], options | {"times": every}
         return beside({name: question(results[name], *args, **options) for name in results.responses})
 
-    asked = _described(question, ask, "of every response")
+    asked = _described(question, ask, "for every response")
     return answers_in_kind(asked) if rows else asked
 
 
@@ -55,7 +55,7 @@ def of_all(question: Ask) -> Ask:
     def ask(results: Any, *args: Any, response: str | None = None, **options: Any) -> Any:
         return question(results if response is None else results[response], *args, **options)
 
-    return _described(question, ask, "of the values of all responses")
+    return _described(question, ask, "for the values of all responses")
 
 
 def drawn_for_each(question: Ask) -> Ask:

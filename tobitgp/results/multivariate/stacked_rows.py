@@ -229,7 +229,7 @@ def _check_names(wide: Wide, columns: Sequence[str], functions: Functions, used:
     for label, formula in zip(wide.labels, wide.formulas, strict=True):
         responses = {v.name for v in parse_formula(formula, columns, functions).variables if v.role == "response"}
         for name in sorted(used & responses):
-            raise SpecError(f"The response {label} stands among the terms too, as {name!r}; leave it out of one side.")
+            raise SpecError(f"The response {label} is also a term, {name!r}. Leave it out of one side.")
 
 
 def _units(wide: Wide, ends: Ends, weight: Array, *, log_time: bool, centred: bool) -> tuple[Array, Array]:
@@ -237,7 +237,7 @@ def _units(wide: Wide, ends: Ends, weight: Array, *, log_time: bool, centred: bo
     centre, unit = np.zeros(len(wide.labels)), np.ones(len(wide.labels))
     for j, (low, high) in enumerate(zip(ends[0].T, ends[1].T, strict=True)):
         if not (np.isfinite(low) & np.isfinite(high)).any():
-            raise DataError(f"Of the response {wide.labels[j]} nothing but limits is known; leave it out.")
+            raise DataError(f"The response {wide.labels[j]} has no uncensored value. Leave it out.")
         end = np.where(np.isfinite(high), high, low)
         known = np.isfinite(end) & ((end > 0.0) if log_time else True)
         end, w = np.log(end[known]) if log_time else end[known], weight[known]

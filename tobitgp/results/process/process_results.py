@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -218,6 +219,11 @@ class GPResults(Results):
     def converged(self) -> bool:
         """Whether the search ended at a maximum and the posterior converged there."""
         return all(scaled.fit.fitted.trace.converged for scaled in self._parts.scaled)
+
+    @property
+    def _search_message(self) -> str:
+        traces = [scaled.fit.fitted.trace for scaled in self._parts.scaled]
+        return min(traces, key=attrgetter("converged")).message
 
     @property
     def _fell_back(self) -> bool:

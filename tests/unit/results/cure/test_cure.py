@@ -301,7 +301,7 @@ def test_tests_of_the_cured_coefficients(data, res):
     assert res.lr_test(known).df == 1
     rows = data.assign(age=np.random.default_rng(0).normal(size=400), sex=np.arange(400) % 2)
     other = tg.fit("Surv(time, event) ~ treated + age + sex", rows, family="weibull", cure="~ 1")
-    with pytest.raises(SpecError, match="its cured fraction is no case"):
+    with pytest.raises(SpecError, match="its cured fraction is not nested"):
         other.lr_test(res)
     with pytest.raises(SpecError, match="only one of them has a cured fraction"):
         res.lr_test(tg.fit(SIMPLE, data, family="weibull"))
@@ -410,7 +410,7 @@ def test_what_cannot_be_left_out_is_no_outlier():
 def test_several_maxima():
     rows = tg.datasets.simulate_cure(n=60, rng=17)
     rows = rows.assign(event=rows["event"] * (rows["time"] < 2.0), time=rows["time"].clip(upper=2.0))
-    words = "several maxima: beside that with a mean cured fraction of 0.277"
+    words = "several maxima: one with a mean cured fraction of 0.277"
     with pytest.warns(BoundaryWarning, match="last event"), pytest.warns(ConvergenceWarning, match=words):
         res = tg.fit(SIMPLE, rows, family="loglogistic", cure="~ 1")
     found = res.fit_history
@@ -461,18 +461,18 @@ def test_too_few_iterations(data):
 
 
 REFUSED = [
-    ({"family": "gaussian"}, SpecError, "not go with family='gaussian'"),
-    ({"formula": "Surv(time, event) ~ gp(treated)"}, SpecError, r"does not go with gp\(treated\)"),
-    ({"cure": "~ (1 | treated)"}, SpecError, "does not go with cure: re"),
-    ({"sigma": "~ treated"}, SpecError, "does not go with sigma="),
-    ({"var_weights": np.ones(400)}, SpecError, "does not go with var_weights="),
-    ({"censored": "drop"}, SpecError, "does not go with censored="),
-    ({"formula": "Surv(time, event) ~ mixture(2)", "cure": "~ 1"}, SpecError, r"does not go with mixture\(\)"),
+    ({"family": "gaussian"}, SpecError, "not supported with family='gaussian'"),
+    ({"formula": "Surv(time, event) ~ gp(treated)"}, SpecError, r"is not supported with gp\(treated\)"),
+    ({"cure": "~ (1 | treated)"}, SpecError, "is not supported with cure: re"),
+    ({"sigma": "~ treated"}, SpecError, "is not supported with sigma="),
+    ({"var_weights": np.ones(400)}, SpecError, "is not supported with var_weights="),
+    ({"censored": "drop"}, SpecError, "is not supported with censored="),
+    ({"formula": "Surv(time, event) ~ mixture(2)", "cure": "~ 1"}, SpecError, r"is not supported with mixture\(\)"),
     ({"method": "ep"}, SpecError, "requires maximum likelihood"),
     ({"priors": {}}, SpecError, "requires maximum likelihood"),
-    ({"family": "ph"}, SpecError, "cure= does not go with family='ph'"),
+    ({"family": "ph"}, SpecError, "cure= is not supported with family='ph'"),
     ({"formula": "mvbind(time, event) ~ treated"}, SpecError, "one response"),
-    ({"formula": "time ~ treated"}, SpecError, "needs censored rows"),
+    ({"formula": "time ~ treated"}, SpecError, "requires censored rows"),
     ({"formula": "interval(time, time + event) ~ treated"}, SpecError, "exact or right-censored"),
     ({"formula": "Surv(time, cured - cured) ~ treated"}, DataError, "No event was seen"),
     ({"cov_type": "HC9"}, SpecError, "HC9"),
@@ -481,7 +481,7 @@ REFUSED = [
     ({"cure": "treated"}, FormulaError, "write cure='~ treated'"),
     ({"cure": "p ~ treated"}, FormulaError, r"it models logit\(cured\)"),
     ({"cure": "~ 0"}, FormulaError, "Nothing is left of the cured fraction"),
-    ({"cure": "~ time"}, FormulaError, "cannot stand in the formula of its cured fraction"),
+    ({"cure": "~ time"}, FormulaError, "cannot be in the formula of its cured fraction"),
     ({"cure": 0.3}, FormulaError, "The cured fraction is a formula in text"),
 ]
 

@@ -105,7 +105,7 @@ def test_hypotheses_effects_and_nested_models(data, monkeypatch):
     smaller = tg.fit("y ~ C(h) | censor(-0.5)", coarse)
     assert a.lr_test(smaller).statistic == pytest.approx(b.lr_test(smaller).statistic, rel=1e-8)
     for fit in (a, b):
-        with pytest.raises(SpecError, match="its linear terms are no case of these"):
+        with pytest.raises(SpecError, match="its linear terms are not nested in these"):
             fit.lr_test(tg.fit("y ~ z + C(h) | censor(-0.5)", coarse))
 
 
@@ -136,7 +136,7 @@ def test_a_level_whose_rows_are_all_censored_runs_off(data, monkeypatch):
 
 def test_a_level_of_one_row_has_no_robust_error(data, monkeypatch):
     one = pd.concat([data, data.head(1).assign(g="alone", y=5.0)])
-    with pytest.warns(BoundaryWarning, match=r"rest on rows that the model meets exactly"):
+    with pytest.warns(BoundaryWarning, match=r"depend on rows that the model meets exactly"):
         a, b = both(monkeypatch, "y ~ x + C(g) | censor(-0.5)", one, cov_type="HC0")
     np.testing.assert_array_equal(a.bse.isna(), b.bse.isna())
     assert a.bse.isna().any()
