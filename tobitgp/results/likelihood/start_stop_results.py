@@ -16,7 +16,7 @@ from tobitgp.results.hazards.cells import AtRisk
 from tobitgp.results.likelihood import marginaleffects
 from tobitgp.results.likelihood.accelerated_paths import along_regression
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
-from tobitgp.results.likelihood.regression_results import RegressionResults, estimated_slopes, regression_words
+from tobitgp.results.likelihood.regression_results import estimated_slopes, regression_words
 from tobitgp.results.paths import Paths, check_order, read_subjects
 from tobitgp.results.ratios import RatioKind
 from tobitgp.results.rows import Asked, Scores, read_scored
@@ -67,7 +67,6 @@ class StartStopResults(LikelihoodResults):
 
     _kind = "start-stop"
     _parts: StartStopParts
-    _rows_of_k_hat = RegressionResults._rows_of_k_hat
     _knows_null = True
 
     @property
