@@ -251,6 +251,8 @@ class Joined(RowDistributions):
         if len(self.parts) == 1 and all(np.shape(x)[-1] == 1 for x in values):
             found = of(self.parts[0], *values)
             return np.broadcast_to(found, (*found.shape[:-1], len(self.order)))[..., self.order]
+        if len(self.parts) == 1 and (np.diff(self.order) == 1).all():
+            return of(self.parts[0], *values)
         place = np.argsort(self.order)
         split: list[Any] = [
             np.split(x[..., place], self._ends, axis=-1) if np.shape(x)[-1] > 1 else [x] * len(self.parts)

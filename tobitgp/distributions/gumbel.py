@@ -101,6 +101,9 @@ class Gumbel(Distribution):
 
 def steep(z: Array) -> tuple[Array, Array, Array]:
     """``exp(z)`` with two derivatives, and its parabola at ``_LARGEST`` right of that."""
+    if not (z > _LARGEST).any():
+        w = np.exp(z)
+        return w, w, w
     held, beyond = np.exp(np.minimum(z, _LARGEST)), np.clip(z - _LARGEST, 0.0, _REST)
     return held * (1.0 + beyond * (1.0 + 0.5 * beyond)), held * (1.0 + beyond), held
 
