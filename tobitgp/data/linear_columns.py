@@ -20,7 +20,6 @@ from scipy.sparse import csc_matrix
 from tobitgp.data.absorbed import Absorbed, Columns
 from tobitgp.data.columns import call_own, check_size
 from tobitgp.data.table import Column, Table
-from tobitgp.data.term_products import multiplied
 from tobitgp.errors import DataError, SpecError, TobitGPError, UnseenLevelError, user_level
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS
 from tobitgp.formula.spec import Expression, LinearPart
@@ -178,11 +177,9 @@ def replay_linear(state: LinearState, spec: LinearPart, table: Table) -> Columns
         H[:, : p - len(state.plain)] = 1.0
         for j, name in enumerate(state.plain, start=p - len(state.plain)):
             H[:, j] = table.columns[name].values
-    elif table.n and own is None:
-        H = multiplied(state.model_spec, table, state.aliases)
-        H = _materialise(state.model_spec, spec, table, state.aliases, "numpy")[0] if H is None else H
     elif table.n:
-        H = _materialise(state.model_spec, spec, table, state.aliases, "sparse")[0]
+        output = "numpy" if own is None else "sparse"
+        H = _materialise(state.model_spec, spec, table, state.aliases, output)[0]
     else:
         H = np.empty((0, p)) if own is None else csc_matrix((0, p))
     _check_finite(H, state.columns, table, spec.part)
