@@ -121,7 +121,7 @@ WRONG = [
     ({"mean": [0.0, np.nan], "sd": [1.0, 1.0]}, "mean is nan. Give a finite number"),
     ({"mean": [0.0, "a"], "sd": [1.0, 1.0]}, "mean is 'a'. Give a finite number"),
     ({"mean": [0.0, 1.0], "sd": [1.0]}, "different lengths"),
-    ({"mean": [0.0, 1.0], "sd": [1.0, 1.0], "rate": [1.0, 1.0]}, "names 'rate', which is no parameter"),
+    ({"mean": [0.0, 1.0], "sd": [1.0, 1.0], "rate": [1.0, 1.0]}, "names 'rate', which is not a parameter"),
     ({"mean": [0.0, 1.0], "sd": [1.0, 1.0], "weight": [0.5, 0.7]}, "the weights are 0.5, 0.7"),
     ({"mean": [0.0, 1.0, 2.0], "sd": [1.0] * 3}, "start= has 3 components, and the mixture 2"),
     ({"mean": [0.0], "sd": [1.0]}, "start= has 1 component, and the mixture 2"),
@@ -130,9 +130,9 @@ WRONG = [
     (np.column_stack([SHARES[:, 0] + 1.0, SHARES[:, 0] - 1.0]), "negative or not finite"),
     (np.full((100, 3), 1 / 3), "start= has 3 components, and the mixture 2"),
     (pd.DataFrame(SHARES, index=np.arange(1, 101)), "labels of the responsibilities"),
-    (3, "start=3: no start of a mixture"),
-    ("default", "start='default': no start of a mixture"),
-    (np.zeros(4), "no start of a mixture"),
+    (3, "start=3: not a start of a mixture"),
+    ("default", "start='default': not a start of a mixture"),
+    (np.zeros(4), "not a start of a mixture"),
 ]
 
 
