@@ -380,7 +380,7 @@ def test_weights_and_groups_find_their_rows_by_label(family):
     ("index", "words"),
     [
         (range(80), r"labels that the data have not, such as 0; .*weights.to_numpy\(\)"),
-        (["r0", "r0", *(f"r{i}" for i in range(2, 80))], "r0 is twice"),
+        (["r0", "r0", *(f"r{i}" for i in range(2, 80))], "r0 occurs twice"),
     ],
 )
 def test_weights_of_other_rows(index, words):

@@ -221,8 +221,8 @@ def test_remedies_lead_where_a_fit_is_possible():
     x = np.linspace(0, 6, 40)
     data, fixed = pd.DataFrame({"x": x, "y": np.sin(x)}), {"sd(gp(x))": 0.42, "lengthscale(gp(x))": 4.2}
     for sigma, remedy in (
-        (1e-3, "use method=tg.EP(hyper='maximize', inducing=None)"),
-        (5e-7, "the value at which sigma is fixed"),
+        (1e-3, "Use more inducing inputs, method=tg.EP(hyper='maximize', inducing=None)"),
+        (5e-7, "or fix sigma at a larger value"),
     ):
         known = {**fixed, "sigma": sigma}  # where a search would turn with the digits that are lost
         with pytest.warns(ApproximationWarning, match=re.escape(remedy)):

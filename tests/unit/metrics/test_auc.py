@@ -33,7 +33,7 @@ def test_order_of_scores_is_all_that_counts():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"times": None}, "times are needed beside scores"),
+        ({"times": None}, "times= must be given with scores"),
         ({"times": [0.5, 2.0]}, "times holds 0.5, by which no test row has had its event"),
         ({"times": [2.0, 1.0]}, "ascending order"),
         ({"times": [4.0]}, "times of 0 or more and below 4"),

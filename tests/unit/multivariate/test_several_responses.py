@@ -541,17 +541,17 @@ def test_the_formula_of_the_stack():
     ("formula", "words"),
     [
         ("mvbind(y1) ~ z", "two responses or more"),
-        ("mvbind(y1, y1) ~ z", "stands twice"),
-        ("mvbind(y1, y2) + 1 ~ z", "stands alone"),
+        ("mvbind(y1, y1) ~ z", "occurs twice"),
+        ("mvbind(y1, y2) + 1 ~ z", "must be the whole response"),
         ("mvbind(y1, y2) ~ z | censor(l1)", "one lower limit for each of 2 responses"),
         ("mvbind(y1, y2) ~ z | censor(y9=l1)", "no response 'y9'"),
-        ("mvbind(y1, y2) ~ z | truncate(0)", "only one censor"),
+        ("mvbind(y1, y2) ~ z | truncate(0)", "write one censor"),
         ("mvbind(y1, y2) ~ z | censor(l1, None, y1=l1)", "has a limit already"),
         ("mvbind(y1, y2) ~ (1 + z - x | g)", "taken away"),
         ("mvbind(y1, y2) ~", "missing right"),
         ("mvbind(y1, y2) ~ 0", "Nothing is left"),
         ("mvbind(y1, y2) ~ gp(x, by=g)", "stack the rows"),
-        ("mvbind(y1, y2) ~ .", "write columns out"),
+        ("mvbind(y1, y2) ~ .", "Write columns out"),
         ("mvbind(y1, y2) ~ (1 | unit)", "such as 'unit'"),
         ("mvbind(y1, y2) ~ nowhere", "no column 'nowhere'"),
     ],
@@ -564,7 +564,7 @@ def test_what_cannot_be_read_is_refused(data, formula, words):
 def test_what_does_not_go_is_refused(data, res):
     with pytest.raises(SpecError, match="mvbind"):
         tg.fit("y1 ~ z", data, rescor=True)
-    with pytest.raises(SpecError, match="gaussian and lognormal"):
+    with pytest.raises(SpecError, match="gaussian or lognormal"):
         tg.fit("mvbind(y1, y2) ~ z", data, rescor=True, family="student")
     with pytest.raises(SpecError, match="each by itself"):
         tg.fit("mvbind(y1, y2) ~ z", data, method="mle")
@@ -594,7 +594,7 @@ def test_what_does_not_go_is_refused(data, res):
         tg.fit("mvbind(y1, y2) ~ z", data.assign(w=1.0), rescor=True, weights="w")
     with pytest.raises(SpecError, match="names a column"):
         tg.fit("mvbind(y1, y2) ~ z", data, weights=np.ones(len(data)))
-    with pytest.raises(SpecError, match="among the terms"):
+    with pytest.raises(SpecError, match="is also a term"):
         tg.fit("mvbind(y1, y2) ~ y2", data)
     with pytest.raises(DataError, match="nothing but limits"):
         tg.fit("mvbind(y1, y2) ~ z | censor(l1, None)", data.assign(y1=data["l1"]))

@@ -137,7 +137,7 @@ def test_exceedances():
     found = exceedance(y, 3.0, flags, method="binomial")
     wanted = [0.2, stats.beta.ppf(0.025, 2, 9), stats.beta.ppf(0.975, 3, 8)]
     np.testing.assert_allclose([found.estimate, found.lower, found.upper], wanted, rtol=1e-9)
-    with pytest.raises(DataError, match=r"standard=0\.5 lies below the limit 1"):
+    with pytest.raises(DataError, match=r"standard=0\.5 is below the detection limit 1"):
         exceedance(y, 0.5, flags, method="binomial")
     found = exceedance(y, 3.0, flags, family="weibull")
     res = tg.fit("y ~ 1 | censor(nondetect=c)", {"y": y, "c": flags}, family="weibull", method="mle")

@@ -104,5 +104,5 @@ def test_times_of_pictures_are_numbers(res):
     for draw in (res.plot_survival, res.plot_hazard):
         with pytest.raises(SpecError, match="times= takes a list of finite numbers"):
             draw(times="a")
-    with pytest.raises(SpecError, match="takes one time"):
+    with pytest.raises(SpecError, match="must be one time"):
         res.plot_calibration(time=[100, 200])
