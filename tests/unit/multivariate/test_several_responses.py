@@ -596,7 +596,7 @@ def test_what_does_not_go_is_refused(data, res):
         tg.fit("mvbind(y1, y2) ~ z", data, weights=np.ones(len(data)))
     with pytest.raises(SpecError, match="is also a term"):
         tg.fit("mvbind(y1, y2) ~ y2", data)
-    with pytest.raises(DataError, match="nothing but limits"):
+    with pytest.raises(DataError, match="has no uncensored value"):
         tg.fit("mvbind(y1, y2) ~ z | censor(l1, None)", data.assign(y1=data["l1"]))
     with pytest.raises(FormulaError, match="Leave out '0"):
         tg.fit("mvbind(y1, y2) ~ z", data, sigma="~ 0 + z")

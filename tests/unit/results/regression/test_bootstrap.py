@@ -149,7 +149,7 @@ def test_a_fit_without_a_maximum_is_refused_at_once(panel):
 def test_what_it_is_not_of(res, maximised, panel, tobin):
     with pytest.raises(SpecError, match=r"A posterior has draws, by sample\(\)"):
         maximised.bootstrap()
-    with pytest.raises(SpecError, match=r"give data\['firm'\]"):
+    with pytest.raises(SpecError, match=r"Give groups=data\['firm'\]"):
         res.bootstrap(9, "firm")
     with pytest.raises(DataError, match="20 values for 300 rows"):
         res.bootstrap(9, np.arange(20))
