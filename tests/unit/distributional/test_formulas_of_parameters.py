@@ -171,7 +171,7 @@ def test_a_formula_without_effect_is_tested():
         ("weibull", {"df": "~ z"}, SpecError, "no such parameter"),
         (tg.PH("spline"), {"gamma1": "~ z"}, SpecError, "rise together"),
         (tg.PH("gp"), {"shape": "~ z"}, SpecError, "parametric baseline"),
-        ("boxcox", {"power": "~ z"}, SpecError, "a scale of its own"),
+        ("boxcox", {"power": "~ z"}, SpecError, "on a different scale"),
         ("weibull", {"shape": "~ gp(z)"}, FormulaError, "is a process"),
         ("weibull", {"shape": "z"}, FormulaError, "begins with '~'"),
         ("weibull", {"shape": 3}, FormulaError, "formulas={'shape': '~ z'}"),

@@ -129,6 +129,7 @@ def profile_interval(results: Fit, name: str, alpha: float = 0.05, *, cause: Cau
     having = [one for one, fit in results.parts.fits.items() if name in fit._names]
     if not having:
         known = list(dict.fromkeys(own for fit in results.parts.fits.values() for own in fit._names))
-        raise SpecError(f"{name!r} is not a parameter of the causes: {', '.join(known)}{nearest(str(name), known) or '.'}")
+        close = nearest(str(name), known) or "."
+        raise SpecError(f"{name!r} is not a parameter of the causes: {', '.join(known)}{close}")
     ends = [results[one].profile_interval(name, alpha) for one in having]
     return pd.DataFrame(ends, index=pd.Index(having, name="cause"))

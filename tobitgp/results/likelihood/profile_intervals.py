@@ -57,7 +57,8 @@ def profile_interval(results: Fit, name: str, alpha: float = 0.05) -> tuple[floa
     """
     alpha, parts, names = check_alpha(alpha), results.parts, results._names
     if name not in names:
-        raise SpecError(f"{name!r} is not a parameter of this fit: {', '.join(names)}{nearest(str(name), names) or '.'}")
+        close = nearest(str(name), names) or "."
+        raise SpecError(f"{name!r} is not a parameter of this fit: {', '.join(names)}{close}")
     why = "" if parts.maximum.converged else "this fit has not converged"
     if parts.cov_type != "nonrobust":
         why = f"cov_type={parts.cov_type!r} does not take the likelihood for true; use conf_int(), or bootstrap()"

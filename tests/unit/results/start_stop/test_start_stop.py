@@ -327,15 +327,15 @@ def test_rows_that_are_no_history_are_refused(change, words):
 @pytest.mark.parametrize(
     ("formula", "options", "words"),
     [
-        (HEART + " + gp(age)", {}, "not with gp.age.; family='ph'"),
-        (HEART + " + (1 | surgery)", {}, "not with .*; family='ph'"),
-        ("Surv(start, stop, event) ~ mixture(2)", {}, "not with mixture"),
-        (HEART, {"family": "gaussian"}, "families of positive times"),
+        (HEART + " + gp(age)", {}, "not gp.age.; family='ph'"),
+        (HEART + " + (1 | surgery)", {}, "not re.surgery.; family='ph'"),
+        ("Surv(start, stop, event) ~ mixture(2)", {}, "not mixture"),
+        (HEART, {"family": "gaussian"}, "a family of positive times"),
         ("stop ~ age", {}, "Surv.start, stop, event."),
-        (HEART, {"sigma": "~ age"}, "sigma= does not go with id="),
-        (HEART, {"cure": "~ 1"}, "cure= does not go with id="),
-        (HEART, {"var_weights": "age"}, "var_weights= does not"),
-        (HEART, {"censored": "drop"}, "censored= does not"),
+        (HEART, {"sigma": "~ age"}, "sigma= is not supported with id="),
+        (HEART, {"cure": "~ 1"}, "cure= is not supported with id="),
+        (HEART, {"var_weights": "age"}, "var_weights= is not supported"),
+        (HEART, {"censored": "drop"}, "censored= is not supported"),
         (HEART, {"method": "ep"}, "maximum likelihood.*family='ph' has one"),
         (HEART, {"priors": {"age": tg.Normal(0, 1)}}, "without priors"),
         (HEART, {"id": "nobody"}, "id='nobody'"),
@@ -351,7 +351,7 @@ def test_what_does_not_go_with_subjects(heart, formula, options, words):
 
 def test_questions_that_rows_of_subjects_do_not_answer(heart, weibull):
     refused = {
-        "what='conditional' takes a row": lambda: weibull.predict(what="conditional"),
+        "what='conditional' requires one row": lambda: weibull.predict(what="conditional"),
         "ratio of hazards depends": lambda: weibull.hazard_ratios(),
         "not rows to average over": lambda: weibull.standardise({"transplant": [0, 1]}, times=100),
         "rows to average over: give": lambda: weibull.plot_survival(),
