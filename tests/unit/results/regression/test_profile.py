@@ -63,7 +63,7 @@ def test_open_ends():
 
 
 def test_where_there_is_none(res, tobin, maximised):
-    with pytest.raises(SpecError, match="'agee' is not a parameter .* did you mean 'age'"):
+    with pytest.raises(SpecError, match=r"'agee' is not a parameter .* did you mean 'age'"):
         res.profile_interval("agee")
     with pytest.raises(SpecError, match="cov_type='HC0' does not take the likelihood for true"):
         tg.fit("durable ~ age | censor(0)", tobin, cov_type="HC0").profile_interval("age")
