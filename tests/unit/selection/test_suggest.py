@@ -161,8 +161,8 @@ def test_rows_with_missing_inputs_are_passed_over(fit):
         ({"candidates": CANDIDATES.assign(x=np.nan), "goal": "expected_improvement"}, "their inputs are missing"),
         ({"goal": "limit_exceedance", "limit": np.nan}, "a finite number"),
         ({"goal": "expected_improvement", "best": "a"}, "a finite number"),
-        ({"best": 1.0}, "best= does not go"),
-        ({"goal": "expected_improvement", "reference": CANDIDATES}, "reference= does not go"),
+        ({"best": 1.0}, "best= cannot be combined"),
+        ({"goal": "expected_improvement", "reference": CANDIDATES}, "reference= cannot be combined"),
     ],
 )
 def test_what_makes_no_sense_is_refused(fit, given, words):

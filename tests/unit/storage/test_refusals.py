@@ -28,9 +28,9 @@ def test_an_untouched_copy_is_read(rewrite, stored, rich):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (set_field("format", value="other"), "no fit that tobitgp saved"),
-        (lambda d: [], "no fit that tobitgp saved"),
-        (lambda d: {}, "no fit that tobitgp saved"),
+        (set_field("format", value="other"), "not a fit that tobitgp saved"),
+        (lambda d: [], "not a fit that tobitgp saved"),
+        (lambda d: {}, "not a fit that tobitgp saved"),
         (set_field("version", value=4), r"newer tobitgp \('tobitgp .*', format 4\); .* install a newer one"),
         (
             set_field("version", value=1),
@@ -101,7 +101,7 @@ def test_an_untouched_copy_is_read(rewrite, stored, rich):
         (lambda d: b"\xff", "cannot be loaded"),
         (lambda d: b"[" * 100_000, "cannot be loaded"),
         (lambda d: b'{"format": 1, "format": 2}', "twice"),
-        (lambda d: b"NaN", "no JSON"),
+        (lambda d: b"NaN", "which is not JSON"),
         (lambda d: b'{"format": ' + b"9" * 5000 + b"}", "cannot be loaded"),
     ],
 )
@@ -266,12 +266,12 @@ def test_too_many_entries(rewrite, monkeypatch):
 def test_truncated(stored, tmp_path, keep):
     path = tmp_path / "short.tgp"
     path.write_bytes(stored[1][:keep])
-    refused(path, "no fit that tobitgp saved, or it is damaged")
+    refused(path, "not a fit that tobitgp saved, or is damaged")
 
 
 def test_other_files(tmp_path):
     path = tmp_path / "other.tgp"
     path.write_text("x,y\n1,2\n")
-    refused(path, "no fit that tobitgp saved")
+    refused(path, "not a fit that tobitgp saved")
     path.write_bytes(zipped([("sheet.xml", "<a/>")]))
     refused(path, "unknown entry 'sheet.xml'")
