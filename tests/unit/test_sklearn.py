@@ -113,7 +113,7 @@ def test_names_of_columns_are_kept_and_minded(rows):
 @pytest.mark.parametrize("limit", [np.nan, "a", np.zeros(3), np.full(60, np.nan)])
 def test_limits_that_cannot_be_used(rows, limit):
     X, y = rows
-    with pytest.raises(DataError, match="lower= takes a number, or one for each of the 60 rows"):
+    with pytest.raises(DataError, match="lower= must be a number, or one for each of the 60 rows"):
         Regressor().fit(X, y, lower=limit)
 
 

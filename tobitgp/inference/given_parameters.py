@@ -89,7 +89,7 @@ def check_names(argument: str, given: Mapping[str, Any], known: Collection[str],
             near = difflib.get_close_matches(str(name), list(known), n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise SpecError(
-                f"{argument}= names {name!r}, which is no {what} of this model.{hint} It has: {', '.join(known)}."
+                f"{argument}= names {name!r}, which is not a {what} of this model.{hint} It has: {', '.join(known)}."
             )
 
 

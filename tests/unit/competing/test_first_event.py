@@ -282,7 +282,7 @@ def test_bootstrap_profiles_and_influence_are_those_of_the_causes(data):
         assert res.profile_interval("x", cause=k) == res[k].profile_interval("x")
     ends = res.conf_int(method="profile")
     np.testing.assert_allclose(res.profile_interval("x"), ends.xs("x", level=1), rtol=1e-12)
-    with pytest.raises(SpecError, match="'z' is no parameter"):
+    with pytest.raises(SpecError, match="'z' is not a parameter"):
         res.profile_interval("z")
 
 

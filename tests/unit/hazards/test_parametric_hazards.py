@@ -647,7 +647,7 @@ def test_causes(lung, tmp_path):
         (LINEAR, {"cov_type": "HC9"}, SpecError, "HC9"),
         (LINEAR, {"cov_type": "cluster"}, SpecError, "needs cov_kwds"),
         (LINEAR, {"fixed": {"shape": 0.0}}, SpecError, "a positive number is needed"),
-        (LINEAR, {"fixed": {"sigma": 1.0}}, SpecError, "'sigma', which is no parameter"),
+        (LINEAR, {"fixed": {"sigma": 1.0}}, SpecError, "'sigma', which is not a parameter"),
         (LINEAR, {"start": {"shape": -1.0}}, SpecError, "start=.*a positive number"),
         (LINEAR, {"family": SPLINE, "start": {"gamma1": -1.0}}, SpecError, "rises at all times"),
         (LINEAR, {"family": GOMPERTZ, "start": {"shape": 1e4}}, SpecError, "or as good as 0, at these values"),

@@ -223,9 +223,9 @@ def test_places_that_are_no_file(stored, tmp_path):
         with pytest.raises(DataError, match="cannot be read"):
             tg.load(path)
     for path in (None, 3, b"fit.tgp", ""):
-        with pytest.raises(SpecError, match="no name of a file"):
+        with pytest.raises(SpecError, match="not the name of a file"):
             tg.load(path)
-        with pytest.raises(SpecError, match="no name of a file"):
+        with pytest.raises(SpecError, match="not the name of a file"):
             stored[0].save(path)
 
 
