@@ -39,7 +39,7 @@ test-all: ## slow tests too
 test-pure: ## quick tests of what the compiled core does, without it (conftest.py lists them)
 	$(PYTHON) -m pytest -q $(WORKERS) --pure
 
-studies: ## simulations and tables of pages again, half an hour on two cores
+studies: ## simulations, tables of pages and the rest of large products of cases, several hours on two cores
 	$(PYTHON) -m pytest -q $(WORKERS) -m study
 
 coverage: ## quick tests, and the lines they do not reach
