@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
+from tobitgp.errors import SpecError
 from tobitgp.kinds.rows_left_out import cavities
 
 TERMS = "z + arm"
@@ -239,3 +240,18 @@ def test_curves_of_all_responses_are_at_the_values_of_all(apart, data, curve):
     assert not both.isna().any().any()
     for name, table in zip(("y1", "y2"), own, strict=True):
         np.testing.assert_allclose(both[name].loc[table.index], table, rtol=1e-12)
+
+
+@pytest.mark.parametrize("formula", ["mvbind(y1, y2) ~ z + (1 | g)", "mvbind(y1, y2) ~ (1 + z | g)"])
+def test_random_effects_of_one_response_are_those_of_all(data, formula):
+    res = tg.fit(formula, data.dropna(), method=tg.EP(hyper="maximize"))
+    every = res.group_effects()
+    for name in ("y1", "y2"):
+        own = res[name].group_effects()
+        there = every[[f"[{name}]" in term for term in every.index.get_level_values(0)]]
+        np.testing.assert_array_equal(own, there)
+        assert own.index.get_level_values(0)[0] == "re(g)"
+        pd.testing.assert_frame_equal(res[name].group_effects("re(g)"), own)
+        with pytest.raises(SpecError, match=r"term='re\(z\)' is not a random effect. This model has 're\(g\)'"):
+            res[name].group_effects("re(z)")
+    assert len(res.plot_terms()) == 2

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtri
 
 from tobitgp.diagnostics.elpd import Elpd
 from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.training_draws import Draws
+from tobitgp.errors import SpecError
 from tobitgp.kinds.process_nodes import answer, log_noise_moments
 from tobitgp.numerics.sampling import Rng
 from tobitgp.posterior.questions import Question
@@ -85,6 +88,19 @@ class ResponseResults(GPResults):
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
         raise unavailable(self, "summary() of a single response", "summary")
+
+    def group_effects(self, term: str | None = None, *, interval: float | None = 0.95) -> pd.DataFrame:
+        """Random effects on this response, as :meth:`GPResults.group_effects`."""
+        table = self._together.group_effects(interval=interval)
+        every, end = table.index.get_level_values(0), self._suffix
+        named = [re.sub(rf"({re.escape(end)})(\]?)$", r"\2", name) for name in every]
+        known = dict.fromkeys(new.partition("[")[0] for new, name in zip(named, every, strict=True) if new != name)
+        if term is not None and term not in known:
+            raise SpecError(f"term={term!r} is not a random effect. This model has {', '.join(map(repr, known))}.")
+        chosen = [term or each for each in known]
+        mine = [new != name and new.partition("[")[0] in chosen for new, name in zip(named, every, strict=True)]
+        index = pd.MultiIndex.from_arrays([named, table.index.get_level_values(1)], names=table.index.names)
+        return table.set_axis(index)[mine]
 
     # -- the noise ----------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ import pandas as pd
 from tobitgp.data.absorbed import as_dense
 from tobitgp.data.arrays import CensoredResponse, Design, Groups
 from tobitgp.data.design import DesignState
+from tobitgp.data.linear_columns import INTERCEPT
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import Facts, measure_facts
 from tobitgp.formula import parse_formula, parse_scale_formula
@@ -49,6 +50,16 @@ class ResponseState(DesignState):
     stack: Stack
     stacked: DesignState
     response: int
+
+    @property
+    def effect_columns(self) -> tuple[tuple[str, ...], ...]:
+        """Names, without the response, of what each process of it has a standard deviation of."""
+        mine, place = f"{EACH}[{self.stack.levels[self.response]}]", residual_place(self.stacked.spec)
+        every = self.stacked.effect_columns
+        return tuple(
+            tuple(INTERCEPT if name == mine else name.removeprefix(f"{mine}:") for name in names if mine in name)
+            for names in (every if place is None else _without(every, place))
+        )
 
     def replay(self, new_data: Frame) -> tuple[Design, BoolArray]:
         """Build the same covariates on new data; gives usable (n_new,)."""
