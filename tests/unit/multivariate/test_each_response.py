@@ -254,4 +254,4 @@ def test_random_effects_of_one_response_are_those_of_all(data, formula):
         pd.testing.assert_frame_equal(res[name].group_effects("re(g)"), own)
         with pytest.raises(SpecError, match=r"term='re\(z\)' is not a random effect. This model has 're\(g\)'"):
             res[name].group_effects("re(z)")
-    assert len(res.plot_terms()) == 2
+    assert len(res.plot_terms()) == 4
