@@ -4,6 +4,7 @@ from itertools import product
 
 import mpmath as mp
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats as st
 from scipy.integrate import dblquad
@@ -449,3 +450,15 @@ def test_panels_of_many_limits_are_incomplete_gamma_functions(shape):
         known = p > 1e-290
         np.testing.assert_allclose(found.log_p[0][known], np.log(p[known]), rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(found.statistics[1][0][known], mean[known], rtol=1e-9, atol=1e-9 * np.sqrt(shape))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["gamma", "inverse_gaussian"])
+def test_draws_of_parameters_stay_where_members_exist(family):
+    """With few censored rows errors are as large as natural parameters, whose domains have ends."""
+    rng = np.random.default_rng(14)
+    y = np.exp(0.6 * rng.normal(size=60))
+    limit = np.quantile(y, 0.25)
+    data = pd.DataFrame({"y": np.maximum(y, limit), "limit": limit})
+    res = tg.fit("y ~ mixture(2) | censor(limit)", data, family=family, method=tg.EMCM(n_init=1))
+    assert np.isfinite(res.log_likelihood_draws(draws=100)).all(axis=None)

@@ -192,7 +192,7 @@ def _left_out(results: Any, rng: Any) -> Iterator[Finding | RawTest]:
         return
     if total >= LEAST_ROWS and found.n_bad < _UNTRUSTED * n:
         scores = results.residuals("quantile", rng=rng).to_numpy()[rows.kept]
-        yield influence(scores, found.pointwise["p"].dropna(), total)
+        yield influence(scores, found.pointwise["p"][rows.kept].fillna(0.0), total)
     share, words = found.n_bad / n, f"{n - found.n_bad} of {n} rows can be left out by reweighting"
     words += "; loo() lists the others" if found.n_bad else ""
     if share >= _UNTRUSTED:

@@ -164,7 +164,7 @@ def collect(
     index, kept = training.index, training.kept
     table = pd.DataFrame({"elpd": elpd, "p": p, **extra, "weight": weight}, index=np.flatnonzero(kept))
     pointwise = table.reindex(range(len(kept))).set_axis(index)
-    trusted = pd.Series(good, index=index[kept])
+    trusted = pd.Series(good & np.isfinite(elpd), index=index[kept])
     n = float(weight.sum())
     total = float(weight @ elpd)
     return cls(kind, total, spread(elpd, weight), float(weight @ p), n, draws, pointwise, trusted, remedy)

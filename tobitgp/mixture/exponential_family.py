@@ -276,9 +276,15 @@ class NaturalFamily(ExponentialMembers):
     def distribution(self, theta: Array, units: MixtureUnits) -> ComponentDistribution:
         return MemberComponents(self, theta, units.scale)
 
-    def unbounded_slopes(self, values: Array, slopes: Array) -> Array:
+    def unbounded_slopes(self, theta: Array, values: Array, slopes: Array) -> Array:
         """Of coordinates of the natural parameters."""
-        return inverse(slopes)
+        sizes = np.stack([one.log_slope(one.coordinate(x)) for one, x in zip(self.natural, theta, strict=True)])
+        return inverse(slopes) * np.exp(-sizes)[:, None]
+
+    def drawn(self, theta: Array, moves: Array, z: Array, values: Array, error: Array, prior: Array | None) -> Array:
+        """Inside the domains of the natural parameters."""
+        charts = zip(self.natural, theta, np.moveaxis(moves, 1, 0), strict=True)
+        return np.stack([one.at(one.coordinate(x) + move) for one, x, move in charts], axis=1)
 
 
 @lru_cache(maxsize=_KEPT)

@@ -315,7 +315,7 @@ class MixtureFamily(ABC):
     def distribution(self, theta: Array, units: MixtureUnits) -> ComponentDistribution:
         """Distribution of a new value at given parameters."""
 
-    def unbounded_slopes(self, values: Array, slopes: Array) -> Array:
+    def unbounded_slopes(self, theta: Array, values: Array, slopes: Array) -> Array:
         """Derivatives (D, R, K) of the unbounded parameters of `drawn` in the user's, (R, K), with slopes (R, D, K)."""
         return inverse(slopes)
 

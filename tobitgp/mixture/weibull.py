@@ -300,7 +300,7 @@ class Weibull(MixtureFamily):
     def distribution(self, theta: Array, units: MixtureUnits) -> ComponentDistribution:
         return WeibullDistribution(*self.point_estimates(theta, units)[0])
 
-    def unbounded_slopes(self, values: Array, slopes: Array) -> Array:
+    def unbounded_slopes(self, theta: Array, values: Array, slopes: Array) -> Array:
         """The unbounded parameters are log scale and log shape, since u is no parameter by itself."""
         return np.asarray(np.einsum("dk,dr->drk", 1.0 / values, np.eye(2)))
 

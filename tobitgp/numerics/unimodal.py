@@ -36,7 +36,7 @@ LogFunction = Callable[[Array], Array]  # (n, m) coordinates to logarithms (n, m
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """An open interval, either end of which may be infinite, and an unbounded coordinate of it."""
+    """An open interval, either end of which may be infinite, and an unbounded coordinate that rises in it."""
 
     low: float = -np.inf
     high: float = np.inf
@@ -52,13 +52,15 @@ class Domain:
             return self.low + (self.high - self.low) * np.exp(log_expit(u))
         if np.isfinite(self.low):
             return self.low + np.exp(u)
-        return self.high - np.exp(u) if np.isfinite(self.high) else u
+        return self.high - np.exp(-u) if np.isfinite(self.high) else u
 
     def log_slope(self, u: Array) -> Array:
         """Logarithm of the size of the derivative of values in coordinates."""
         if np.isfinite(self.low) and np.isfinite(self.high):
             return np.log(self.high - self.low) + log_expit(u) + log_expit(-u)
-        return u if np.isfinite(self.low) or np.isfinite(self.high) else 0.0 * u
+        if np.isfinite(self.low):
+            return u
+        return -u if np.isfinite(self.high) else 0.0 * u
 
     @np.errstate(divide="ignore", invalid="ignore")
     def coordinate(self, x: Array) -> Array:

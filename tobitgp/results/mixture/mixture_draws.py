@@ -72,7 +72,7 @@ def _by_scores(fit: MixtureFit, V: Array, draws: int, rng: np.random.Generator) 
         )
     family, k, theta, weights = fit.model.family, fit.k, fit.theta, fit.weights
     slopes, values = family.point_estimates(theta, fit.units)[1], np.stack(list(fit.parameters.values()))
-    T = block_diag(np.diag(1.0 / np.maximum(weights, 1e-300)), blocks(family.unbounded_slopes(values, slopes)))
+    T = block_diag(np.diag(1.0 / np.maximum(weights, 1e-300)), blocks(family.unbounded_slopes(theta, values, slopes)))
     variances, vectors = np.linalg.eigh(T @ V @ T.T)
     moves = rng.standard_normal((draws, len(T))) @ (vectors * np.sqrt(np.maximum(variances, 0.0))).T
     size = np.sqrt(np.maximum(np.einsum("pi,ij,pj->p", T, V, T), 0.0))
