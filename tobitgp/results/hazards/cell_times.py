@@ -319,7 +319,9 @@ class HazardTimes(Times):
         )
 
     def warn_of_errors(self, found: Mapping[str, Array]) -> None:
-        """Say of standard errors that do not exist why they do not."""
+        """Say of standard errors that do not exist why they do not, where no limit lies after the last exit."""
+        if any((values > self.parts.cuts[-1]).any() for values in found.values()):
+            return
         unknown = np.isnan(found["se"]) & np.isfinite(found["estimate"]) if "se" in found else np.zeros(0, np.bool_)
         if unknown.any():
             warnings.warn(
