@@ -15,6 +15,7 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
+from tobitgp.inference.given_parameters import check_unambiguous
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, IntArray
@@ -99,6 +100,7 @@ def inference_data(draws: Draws, parts: Any, response: str) -> Any:
     arviz = _arviz()
     import xarray
 
+    check_unambiguous("to_arviz()", draws.names, draws.names)
     training = parts.rows
     copies = _copies(training.response.weight, draws.size)
     n, name = len(copies), _apart(response)

@@ -123,11 +123,12 @@ def _read_limits(syntax: Syntax, parts: Sequence[ast.expr], labels: Sequence[str
             if not is_none(limit):
                 found[label] = _limits(syntax, limit)
         for keyword in part.keywords:
-            if keyword.arg not in found:
-                syntax.fail(keyword, f"censor() has no response {keyword.arg!r}; they are {', '.join(labels)}.")
-            if found[keyword.arg]:
-                syntax.fail(keyword, f"The response {keyword.arg} has a limit already; give both as (lower, upper).")
-            found[keyword.arg] = _limits(syntax, keyword.value)
+            label = (keyword.arg or "").strip("`")
+            if label not in found:
+                syntax.fail(keyword, f"censor() has no response {label!r}; they are {', '.join(labels)}.")
+            if found[label]:
+                syntax.fail(keyword, f"The response {label} has a limit already; give both as (lower, upper).")
+            found[label] = _limits(syntax, keyword.value)
     return list(found.values())
 
 
@@ -201,9 +202,16 @@ def _of_each(syntax: Syntax, term: ast.expr) -> str:
         case ast.Call() if called(term) == "re" and len(term.args) == 1 and not term.keywords:
             return f"(0 + {EACH} | {syntax.text(term.args[0])})"
         case ast.Call() if called(term) == "gp" and not {k.arg for k in term.keywords} & {"by", "cor"}:
-            name = "" if any(k.arg == "name" for k in term.keywords) else f", name={text!r}"
-            return f"{text[:-1]}, by={RESPONSE}, cor=True{name})"
+            inside = text[:-1].rstrip(", ")
+            name = "" if any(k.arg == "name" for k in term.keywords) else f", name={_quoted(f'{inside})')}"
+            return f"{inside}, by={RESPONSE}, cor=True{name})"
     syntax.fail(term, f"{text} is not supported for several responses; gp(x), re(g) and (1 + z | g) are; {_LONG}.")
+
+
+def _quoted(text: str) -> str:
+    """The text of a term in quotes, without its backticks, which no text in quotes holds."""
+    bare = text.replace("`", "")
+    return f"'{bare}'" if "'" not in bare else '"{}"'.format(bare.replace('"', "'"))
 
 
 def _columns_of_each(syntax: Syntax, left: ast.expr) -> str:

@@ -109,6 +109,11 @@ class Syntax:
         first, last = self.span(node)
         return squeezed(self.formula[first:last])
 
+    def argument_name(self, node: ast.keyword) -> str:
+        """Name of an argument as written, with its backticks."""
+        first = self.span(node)[0]
+        return next(token.text for token in self.tokens if token.start == first)
+
     def is_quoted(self, node: ast.Name) -> bool:
         """Tell whether a name stands in backticks."""
         return self.formula[self.span(node)[0]] == "`"
@@ -199,6 +204,8 @@ def read_side(formula: str, tokens: tuple[Token, ...], functions: UserFunctions 
             written = formula[first:last]
             node.id = _DOT if written == "." else written.strip("`")
         arguments = node.keywords if isinstance(node, ast.Call) else []
+        for argument in arguments:
+            argument.arg = argument.arg and syntax.argument_name(argument)
         for i, argument in enumerate(arguments):  # Python's parser keeps both of two arguments of one name
             if argument.arg in [other.arg for other in arguments[:i]]:
                 syntax.fail(argument, f"{argument.arg}= is given twice.")

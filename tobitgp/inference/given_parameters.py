@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal
@@ -82,8 +82,16 @@ class GivenParameters:
         return self.priors is not None and (not self.priors or (name in self.priors and self.priors[name] is None))
 
 
+def check_unambiguous(what: str, asked: Iterable[Any], names: Collection[Any]) -> None:
+    """Raise an error for names that a linear column and another parameter share."""
+    for name in asked:
+        if list(names).count(name) > 1:
+            raise SpecError(f"{what} names {name!r}, a linear column and another parameter. Rename the column.")
+
+
 def check_names(argument: str, given: Mapping[str, Any], known: Collection[str], what: str = "parameter") -> None:
-    """Raise an error for unknown keys of a dict argument, which suggests the nearest known one."""
+    """Raise an error for ambiguous keys of a dict argument, and for unknown ones, with the nearest known one."""
+    check_unambiguous(f"{argument}=", given, known)
     for name in given:
         if name not in known:
             near = difflib.get_close_matches(str(name), list(known), n=1)

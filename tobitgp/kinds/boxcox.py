@@ -23,6 +23,7 @@ from tobitgp.distributions.power_normal import POWERS, TINY, PowerNormal, transf
 from tobitgp.engines import least_squares
 from tobitgp.errors import BoundaryWarning, DataError, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
+from tobitgp.inference.given_parameters import check_unambiguous
 from tobitgp.kinds.fit_arguments import check_covariance, of_maximum, read_fixed, warn_of
 from tobitgp.kinds.likelihood import SHAPE_STEP, SIGMA, LikelihoodParts
 from tobitgp.kinds.regression import RegressionParts
@@ -91,9 +92,9 @@ class BoxCoxParts(LikelihoodParts):
         return False
 
     @property
-    def given(self) -> dict[str, float]:
-        found: dict[str, float] = LikelihoodParts.given.fget(self)  # type: ignore[attr-defined]
-        return found | ({"power": self.power} if self.power_given else {})
+    def given_values(self) -> Array:
+        values: Array = LikelihoodParts.given_values.fget(self)  # type: ignore[attr-defined]
+        return np.append(values[:-1], self.power) if self.power_given else values
 
     def why_not_nested(self, smaller: LikelihoodParts) -> str:
         same = isinstance(smaller, BoxCoxParts) and smaller.power_given and smaller.power == self.power
@@ -119,8 +120,10 @@ class BoxCoxParts(LikelihoodParts):
 
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
         assert self.covariates is not None
-        how = {"fixed": self.given | dict(fixed), "cov_type": "HC0" if scores else "nonrobust"}
-        return fit_boxcox(self.spec, self.rows, self.covariates, self.facts.names, with_null=False, **how)  # type: ignore
+        how = {"fixed": self.given | dict(fixed), "cov_type": "HC0" if scores else "nonrobust", "with_null": False}
+        if self.power_given:
+            how["power"] = how["fixed"].pop("power", self.power)
+        return fit_boxcox(self.spec, self.rows, self.covariates, self.facts.names, **how)  # type: ignore
 
 
 def in_own_unit(parts: BoxCoxParts) -> BoxCoxParts:
@@ -166,6 +169,7 @@ def fit_boxcox(
     The model with an intercept only is left to who asks for it where not ``with_null``.
     """
     check_covariance(cov_type)
+    check_unambiguous("fixed=", fixed or (), [*training.design.columns, "power"])
     power, fixed = read_power(power, fixed)
     refuse_power(training, power)
     design, scale = training.design, training.design.scale

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from tobitgp.errors import SpecError
+from tobitgp.inference.given_parameters import check_unambiguous
 from tobitgp.kinds.boxcox import fit_boxcox
 from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.kind import Kind, fit_maximum, fit_posterior
@@ -57,6 +58,7 @@ class PowerTransformation(Kind):
         refuse_without_mle(asked.cov_type, asked.cov_kwds)
         if asked.start is not None and not isinstance(asked.start, Mapping):
             raise SpecError("start= of family='boxcox' is a dict of hyper-parameters, no other fit.")
+        check_unambiguous("fixed=", asked.fixed or (), [*rows.training.design.columns, "power"])
         power, fixed = read_power(rows.power, asked.fixed)
         read = rows.spec, rows.training, rows.covariates(), rows.columns, power
         fitter = partial(fit_boxcox_process, *read)

@@ -176,8 +176,8 @@ def fit_cure(
     check_covariance(cov_type)
     _check_rows(training.response)
     check_censored(training.response)
-    family, fixed = known_shape(family, fixed)
     design, scale = training.design, training.design.scale
+    family, fixed = known_shape(family, fixed, design.columns)
     assert scale is not None
     seen = outcome(training.response, log_time=True, labels=training.labels)
     problem = cure_problem(

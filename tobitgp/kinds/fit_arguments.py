@@ -15,7 +15,7 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.data.spellings import FAR
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.inference.given_parameters import check_names, read_mapping
+from tobitgp.inference.given_parameters import check_names, check_unambiguous, read_mapping
 from tobitgp.kinds.likelihood import SIGMA
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.families import with_known_shape
@@ -42,11 +42,14 @@ def check_covariance(cov_type: Any) -> None:
         raise SpecError(f"cov_type={cov_type!r} is not supported{meant}; choose one of {', '.join(map(repr, KINDS))}.")
 
 
-def known_shape(family: Family, fixed: Mapping[str, float] | None) -> tuple[Family, Mapping[str, float] | None]:
+def known_shape(
+    family: Family, fixed: Mapping[str, float] | None, columns: Sequence[str]
+) -> tuple[Family, Mapping[str, float] | None]:
     """The family with a shape that is fixed, and what else is."""
     given, name = read_mapping("fixed", fixed), family.distribution.shape_name
     if not given or not family.estimate_shape or name not in given:
         return family, given
+    check_unambiguous("fixed=", [name], [*columns, name])
     return with_known_shape(family, given.pop(name)), given
 
 

@@ -213,14 +213,20 @@ class LikelihoodParts(Source):
         return [*self.columns, *self.scale_names]
 
     @property
-    def given(self) -> dict[str, float]:
-        """Parameters that were given, by name, as they are reported."""
-        values = self.reported(self.maximum.parameters[None])[0]
-        known = {
-            name: float(v) for name, v, free in zip(self.names, values, self.maximum.free, strict=True) if not free
-        }
+    def given_values(self) -> Array:
+        """Parameters (k,) that were given, as they are reported, NaN of the others."""
+        values = np.where(self.maximum.free, np.nan, self.reported(self.maximum.parameters[None])[0])
         if self.one_shape:
-            known.pop(self.shape_name, None)  # not given, but held at its bound
+            values[-1] = np.nan  # not given, but held at its bound
+        return values
+
+    @property
+    def given(self) -> dict[str, float]:
+        """The same by name, without sigma that the family knows, and names that it shares with a linear column."""
+        pairs = zip(self.names, self.given_values.tolist(), strict=True)
+        known = {name: value for name, value in pairs if not np.isnan(value) and self.names.count(name) == 1}
+        if self.family.known_sigma is not None:
+            known.pop(SIGMA, None)
         return known
 
     @property

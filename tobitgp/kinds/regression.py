@@ -28,8 +28,8 @@ class RegressionParts(LikelihoodParts):
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
         training = self.rows
         rows = outcome(training.response, log_time=self.family.log_time, labels=training.labels)
-        p, given = len(self.columns), self.given | dict(fixed)
-        known = np.array([given.get(name, np.nan) for name in self.names])
+        p, known = len(self.columns), self.given_values
+        known[[self.names.index(name) for name in fixed]] = [*fixed.values()]
         log = np.concatenate([np.zeros(p, dtype=np.bool_), self.positive])
         with np.errstate(invalid="ignore", divide="ignore"):
             known = np.where(log, np.log(known), known)

@@ -45,8 +45,8 @@ def fit_regression(
 ) -> RegressionParts:
     """Fit a formula without processes by maximum likelihood."""
     _check(spec, cov_type)
-    family, fixed = known_shape(family, fixed)
     linear, scale = training.design.columns, training.design.scale
+    family, fixed = known_shape(family, fixed, linear)
     coefficients, gamma = read_fixed(fixed, linear, () if scale is None else scale.columns, family)
     rows = outcome(training.response, log_time=family.log_time, labels=training.labels)
     _warn_one_exact(_counts(rows), gamma)
@@ -82,7 +82,7 @@ def fit_partitions(
 ) -> RegressionParts:
     """As :func:`fit_regression`, from sums over the rows of partitions, which stay where they are."""
     _check(spec, cov_type)
-    family, fixed = known_shape(family, fixed)
+    family, fixed = known_shape(family, fixed, data.columns)
     scale = data.state.scale
     coefficients, gamma = read_fixed(fixed, data.columns, () if scale is None else scale.linear.columns, family)
     store = data.store or Store()
@@ -157,9 +157,9 @@ def _warn_blind(parts: RegressionParts) -> None:
     if parts.cov_type == "nonrobust" or not parts.maximum.converged:
         return
     errors = np.concatenate([linear_estimates(parts).errors(), scale_estimates(parts).theta_sd])
-    names = [
-        name for name, error in zip(parts.names, errors, strict=True) if np.isnan(error) and name != parts.shape_name
-    ]
+    if parts.one_shape:
+        errors[-1] = 0.0  # NaN where it is held at its bound
+    names = [name for name, error in zip(parts.names, errors, strict=True) if np.isnan(error)]
     if names:
         depend = "depends" if len(names) == 1 else "depend"
         warnings.warn(

@@ -154,7 +154,7 @@ def _fit(
 ) -> StartStopParts:
     """Fit rows that were checked, by a search from ``start`` alone where one is given."""
     response, design = training.response, training.design
-    family, fixed = known_shape(family, fixed)
+    family, fixed = known_shape(family, fixed, design.columns)
     histories = histories_of(code, response)
     problem = problem_of(response, histories, design, family, read_fixed(fixed, design.columns, (), family))
     maximum = maximise_start_stop(problem, scores=cov_type != "nonrobust", max_iter=max_iter, start=start)

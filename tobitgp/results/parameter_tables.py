@@ -146,10 +146,10 @@ def summary_frame(results: Fit, alpha: float = 0.05, kind: CovKind | None = None
     columns = [np.concatenate(pair) for pair in zip(*rows, strict=True)]
     frame = pd.DataFrame(dict(zip(FRAME_COLUMNS, columns, strict=True)), index=results._names)
     if results._has_ratios:
-        coefficients = frame.iloc[: len(frame) - len(rest.value)]
+        coefficient = np.arange(len(frame)) < len(frame) - len(rest.value)
         with np.errstate(over="ignore"):
             for name, of in zip(RATIO_COLUMNS, ("coef", "lower", "upper"), strict=True):
-                frame[name] = np.exp(coefficients[of])
+                frame[name] = np.where(coefficient, np.exp(frame[of].to_numpy()), np.nan)
     return frame
 
 

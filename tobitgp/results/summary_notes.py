@@ -31,12 +31,12 @@ def row_notes(results: Fit, *, times: bool = False) -> Notes:
 
 
 class ParameterGroup(NamedTuple):
-    """Parameters of one table by name, and those whose exponentials have a table of their own."""
+    """Parameters of one table by place, since names may occur twice, and those whose exponentials have a table."""
 
     heading: str
-    names: Sequence[str]
+    places: Sequence[int]
     ratio: str = ""  # heading of the exponentials; none without
-    ratios: Sequence[str] = ()
+    ratios: Sequence[int] = ()
 
 
 def likelihood_words(
@@ -67,14 +67,15 @@ def likelihood_words(
     if results._knows_null and not np.isnan(results.llnull):
         criteria["LL-null:"] = results.llnull
     criteria |= {"AIC:": results.aic, "BIC:": results.bic}
-    rows = dict(rows_of(summary_frame(results, alpha), slice(6)))
-    bound = {name for name, free in zip(parts.names, parts.maximum.free, strict=True) if not free} - set(parts.given)
-    unknown = dict.fromkeys(bound, "(at bound)")
+    rows = rows_of(summary_frame(results, alpha), slice(6))
+    bound = ~parts.maximum.free & np.isnan(parts.given_values)
     found = []
     for group in groups:
-        found.append(SummaryTable(group.heading, [(name, rows[name]) for name in group.names], unknown))
+        unknown = {rows[i][0]: "(at bound)" for i in group.places if bound[i]}
+        found.append(SummaryTable(group.heading, [rows[i] for i in group.places], unknown))
         with np.errstate(over="ignore"):
-            found.append(SummaryTable(group.ratio, [(name, np.exp(rows[name][[0, 4, 5]])) for name in group.ratios]))
+            ratios = [(name, np.exp(row[[0, 4, 5]])) for name, row in (rows[i] for i in group.ratios)]
+        found.append(SummaryTable(group.ratio, ratios))
     notes = [*noted("warning", _message(results)), *notes, *noted("errors", _errors(results, errors))]
     return Words(title, model, criteria, [*found, *tables], notes, formulas or {}, of_ratios)
 

@@ -69,7 +69,9 @@ class BootstrapResults:
             raise SpecError(f"method={method!r} is not supported; choose one of {', '.join(map(repr, METHODS))}.")
         tails = np.array([0.5 * alpha, 1.0 - 0.5 * alpha])
         orders = self._corrected(tails) if method == "bca" else np.tile(tails, (len(self.estimate), 1))
-        ends = np.array([np.nanquantile(self.draws[name], each) for name, each in zip(self.draws, orders, strict=True)])
+        ends = np.array(
+            [np.nanquantile(draws, each) for draws, each in zip(self.draws.to_numpy().T, orders, strict=True)]
+        )
         if method == "basic":
             ends = 2.0 * self.estimate.to_numpy()[:, None] - ends[:, ::-1]
         return pd.DataFrame(ends, index=self.estimate.index)
@@ -280,7 +282,7 @@ class Refit:
                 try:
                     found = parts.again({})
                 except DataError:  # levels that were not drawn
-                    known = np.array([self.parts.given.get(name, np.nan) for name in parts.columns])
+                    known = self.parts.given_values[: len(parts.columns)]
                     known, lost = _undetermined(parts.rows.design.H, known, parts.columns)
                     fixed = {name: float(v) for name, v in zip(parts.columns, known, strict=True) if not np.isnan(v)}
                     found = parts.again(fixed)

@@ -175,13 +175,13 @@ class BoxCoxResults(LikelihoodResults):
     _knows_null = True
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
-        p = len(self._columns)
+        p, k = len(self._columns), len(self._names)
         return likelihood_words(
             self,
             alpha,
             model_title(self, positive=True),
             [("Family:", "boxcox")],
-            [ParameterGroup("coef", self._names[:p]), ParameterGroup("value", self._names[p:])],
+            [ParameterGroup("coef", range(p)), ParameterGroup("value", range(p, k))],
             [*row_notes(self), *power_notes(self, [self.power])],
             formulas=scale_formula(self),
             errors="from the observed information, the power's uncertainty in all of them",

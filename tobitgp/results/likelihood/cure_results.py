@@ -178,6 +178,7 @@ class CureResults(LikelihoodResults):
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
         names, p, q = self._names, len(self._columns), len(self._parts.scale_columns)
+        cured = range(p, p + q)
         found: list[Any] = []
         with suppress(SpecError):  # without rows the fraction may be unknown
             label = "all rows" if self._parts.one_fraction else "mean over the rows"
@@ -188,11 +189,9 @@ class CureResults(LikelihoodResults):
             model_title(self, positive=True, added="with a cured fraction"),
             [("Family:", self._parts.family_words)],
             [
-                ParameterGroup("coef", names[:p], "exp(coef)", names[:p]),
-                ParameterGroup(
-                    "logit(cured)", names[p : p + q], "odds ratio", [n for n in names[p : p + q] if n != INTERCEPT]
-                ),
-                ParameterGroup("value", names[p + q :]),
+                ParameterGroup("coef", range(p), "exp(coef)", range(p)),
+                ParameterGroup("logit(cured)", cured, "odds ratio", [i for i in cured if names[i] != INTERCEPT]),
+                ParameterGroup("value", range(p + q, len(names))),
             ],
             [
                 *row_notes(self),

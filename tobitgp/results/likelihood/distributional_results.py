@@ -76,12 +76,14 @@ class DistributionalResults(LikelihoodResults):
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
         names, p, parts = self._names, len(self._columns), self._parts
-        ratios = names[:p] if self._has_ratios else ()
-        groups = [ParameterGroup("coef", names[:p], "exp(coef)", ratios)]
+        groups = [ParameterGroup("coef", range(p), "exp(coef)", range(p if self._has_ratios else 0))]
         formulas = parts.state.formula_columns
         labels = {each.parameter: each.label for each in parts.spec.formulas}
-        groups += [ParameterGroup(labels[name], list(columns)) for name, columns in formulas.items()]
-        rest = [name for name in names[p:] if not any(name in columns for columns in formulas.values())]
+        groups += [
+            ParameterGroup(labels[parameter], [i for i, name in enumerate(names) if name in columns])
+            for parameter, columns in formulas.items()
+        ]
+        rest = [i for i in range(p, len(names)) if not any(names[i] in columns for columns in formulas.values())]
         groups.append(ParameterGroup("value", rest))
         of_logs = [label for label in labels.values() if label.startswith("log(")]
         notes = [f"Coefficients of {each} are differences of logarithms." for each in of_logs]
@@ -90,7 +92,7 @@ class DistributionalResults(LikelihoodResults):
             alpha,
             model_title(self, positive=parts.family.log_time),
             [("Family:", parts.family_words)],
-            [group for group in groups if group.names],
+            [group for group in groups if group.places],
             [*row_notes(self), *noted("coefficients", notes)],
             formulas=parts.formula_texts,
         )

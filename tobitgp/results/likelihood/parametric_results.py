@@ -354,7 +354,7 @@ class ParametricHazardResults(LikelihoodResults):
         return "frailty" if self._parts.frailty is not None else "parametric"
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
-        parts, p = self._parts, len(self._columns)
+        parts, names, p = self._parts, self._names, len(self._columns)
         baseline, facts = parts.baseline.words, [("Link:", parts.link)]
         if self.knots:
             baseline = f"{baseline}, df = {parts.baseline.size}"
@@ -365,14 +365,14 @@ class ParametricHazardResults(LikelihoodResults):
             notes.append(
                 "Coefficients are given the frailty, of mean 1 and variance theta; predictions average over it."
             )
-        ratios = [name for name in self._names[:p] if parts.link in _RATIOS and parts.written.is_own(name)]
-        coefficients = ParameterGroup("coef", self._names[:p], _RATIOS.get(parts.link, ""), ratios)
+        ratios = [i for i in range(p) if parts.link in _RATIOS and parts.written.is_own(names[i])]
+        coefficients = ParameterGroup("coef", range(p), _RATIOS.get(parts.link, ""), ratios)
         return likelihood_words(
             self,
             alpha,
             title,
             [("Baseline:", baseline), *facts],
-            [coefficients, ParameterGroup("baseline", self._names[p:])],
+            [coefficients, ParameterGroup("baseline", range(p, len(names)))],
             [*row_notes(self), *noted("coefficients", notes), *noted("parameters", [_baseline_note(self)])],
         )
 

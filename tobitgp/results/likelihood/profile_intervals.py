@@ -10,6 +10,7 @@ from scipy.special import ndtri
 from tobitgp.diagnostics.training_draws import training_rows
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
+from tobitgp.inference.given_parameters import check_unambiguous
 from tobitgp.numerics.roots import profile_end
 from tobitgp.results.fit import Fit
 from tobitgp.results.predict import check_alpha
@@ -59,6 +60,7 @@ def profile_interval(results: Fit, name: str, alpha: float = 0.05) -> tuple[floa
     if name not in names:
         close = nearest(str(name), names) or "."
         raise SpecError(f"{name!r} is not a parameter of this fit: {', '.join(names)}{close}")
+    check_unambiguous("profile_interval()", [name], names)
     why = "" if parts.maximum.converged else "this fit has not converged"
     if parts.cov_type != "nonrobust":
         why = f"cov_type={parts.cov_type!r} does not take the likelihood for true; use conf_int(), or bootstrap()"

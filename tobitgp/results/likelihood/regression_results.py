@@ -118,8 +118,8 @@ def estimated_slopes(parts: LikelihoodParts) -> float:
 
 def regression_words(results: Any, alpha: float) -> Words:
     """What a summary says of a regression."""
-    names, p, positive = results._names, len(results._columns), results._parts.family.log_time
-    coefficients = ParameterGroup("coef", names[:p], "exp(coef)", names[:p] if positive else ())
+    p, k, positive = len(results._columns), len(results._names), results._parts.family.log_time
+    coefficients = ParameterGroup("coef", range(p), "exp(coef)", range(p if positive else 0))
     scale = []
     if positive:
         scale.append("Coefficients and sigma are on the scale of the logarithm of the response.")
@@ -129,7 +129,7 @@ def regression_words(results: Any, alpha: float) -> Words:
         alpha,
         model_title(results, positive=positive),
         [("Family:", results._parts.family.name)],
-        [coefficients, ParameterGroup("value", names[p:])],
+        [coefficients, ParameterGroup("value", range(p, k))],
         [*row_notes(results, times=not positive), *noted("scale", scale)],
         formulas=scale_formula(results),
         of_ratios=ratio_words(results),
