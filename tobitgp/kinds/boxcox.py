@@ -120,10 +120,10 @@ class BoxCoxParts(LikelihoodParts):
 
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
         assert self.covariates is not None
-        how = {"fixed": self.given | dict(fixed), "cov_type": "HC0" if scores else "nonrobust", "with_null": False}
-        if self.power_given:
-            how["power"] = how["fixed"].pop("power", self.power)
-        return fit_boxcox(self.spec, self.rows, self.covariates, self.facts.names, **how)  # type: ignore
+        known, cov_type = self.given | dict(fixed), "HC0" if scores else "nonrobust"
+        power = known.pop("power", self.power) if self.power_given else None
+        of_rows = self.spec, self.rows, self.covariates, self.facts.names
+        return fit_boxcox(*of_rows, power=power, fixed=known, cov_type=cov_type, with_null=False)  # type: ignore
 
 
 def in_own_unit(parts: BoxCoxParts) -> BoxCoxParts:
