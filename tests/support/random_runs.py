@@ -138,7 +138,8 @@ def explained(res):
     """Whether the diagnostics, or the notes below the summary, say that something is wrong, or infinite."""
     checked = attempt(lambda: res.check()).value
     found = checked is not None and any(each.verdict != "good" for each in checked.findings)
-    return found or "infinite" in str(attempt(res.summary).value)
+    notes = str(attempt(res.summary).value)
+    return found or "infinite" in notes or "no standard errors" in notes
 
 
 def rows_left_out(res, model):

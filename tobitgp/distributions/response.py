@@ -275,6 +275,14 @@ class RowDistributions:
                     value = value + np.where((b > a) & (beyond > 0.0), beyond * limit, 0.0)
         return value
 
+    def clipped_log_odds(self, lower: Array, upper: Array) -> Array:
+        """``log(g - l) - log(u - g)``, g the clipped mean; the part of an infinite limit is left out."""
+        lower = np.maximum(lower, 0.0) if self.log else lower
+        g = self.observed_mean(lower, upper, np.full_like(upper, -np.inf), np.full_like(upper, np.inf))
+        with np.errstate(all="ignore"):
+            above, below = np.log(g - lower), np.log(upper - g)
+        return np.where(np.isfinite(lower), above, 0.0) - np.where(np.isfinite(upper), below, 0.0)
+
 
 _RARE = 1e-12  # probability from which a tail is extended by its slope
 _EARLY = (1e-9, 1e-6, 1e-4, 1e-3, 0.01, 0.05, 0.15, 0.3)

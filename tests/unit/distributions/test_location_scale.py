@@ -9,6 +9,7 @@ from support.posteriors import rows_of
 
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.posterior.questions import CURVES
 
@@ -136,6 +137,8 @@ def test_log_odds_between_the_limits(rng, distribution, log, kind):
     near = np.isfinite(want) & (np.abs(want) < 12.0)
     assert near.sum() > N // 2
     assert np.allclose(found[near], want[near], rtol=1e-6, atol=1e-6)
+    generic = RowDistributions.clipped_log_odds(rows, lower, upper)
+    assert np.allclose(generic[near], want[near], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("log", [False, True])

@@ -265,3 +265,16 @@ def test_check_is_that_of_the_transformed_response():
     ours, theirs = res.check().table, root.check().table
     assert list(ours.index) == list(theirs.index)
     assert ours["verdict"].tolist() == theirs["verdict"].tolist()
+
+
+def test_bands_of_restricted_means():
+    """Against the mean of draws of each row, cut off; they pass through log odds between 0 and the end."""
+    rng = np.random.default_rng(4)
+    x = rng.uniform(0, 3, 30)
+    y = (2.0 + np.sin(2 * x) + 0.3 * rng.normal(size=30)) ** 2
+    data = pd.DataFrame({"x": x, "y": np.maximum(y, 2.0)})
+    res = tg.fit("y ~ gp(x) | censor(2)", data, family=tg.BoxCox(0.5), method=tg.EP(hyper="maximize"))
+    found = res.predict_restricted_mean(data, 5.0, interval=0.9)
+    assert ((found["lower"] < found["median"]) & (found["median"] < found["upper"])).all()
+    draws = res.sample(data, draws=20_000, what="uncensored", rng=1).clip(0.0, 5.0).mean(axis=1)
+    np.testing.assert_allclose(found["mean"], draws, atol=0.02)
