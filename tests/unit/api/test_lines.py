@@ -233,7 +233,7 @@ def test_priors_of_slopes(data):
     assert default["spread"] == pytest.approx(data["y"].std(ddof=0) / data["x"].std(ddof=0), rel=1e-9)
     with pytest.raises(SpecError, match=r"takes tg\.Normal\(0, sd\)"):
         tg.fit("y ~ gp(x)", data, priors={"slope(gp(x))": tg.Normal(1.0, 1.0)})
-    with pytest.raises(SpecError, match="no parameter"):
+    with pytest.raises(SpecError, match="not a parameter"):
         tg.fit("y ~ gp(x)", data, fixed={"slope(gp(x))": 1.0})
 
 
