@@ -217,7 +217,7 @@ def test_times_survived_find_their_rows_by_labels(fits, data, kind):
     words = r"conditional_after= are a Series with labels .*, such as 0; .*conditional_after.to_numpy\(\)"
     with pytest.raises(DataError, match=words):
         res.predict_survival_function(rows, TIMES, conditional_after=pd.Series(AFTER))
-    with pytest.raises(DataError, match="is twice"):
+    with pytest.raises(DataError, match="occurs twice"):
         res.predict_median(rows, conditional_after=given.set_axis(rows.index[[0, 0, 1]]))
     with pytest.raises(SpecError, match="each of the 3 rows"):
         res.predict_median(rows, conditional_after=given.iloc[:2])
