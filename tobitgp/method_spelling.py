@@ -73,9 +73,11 @@ def with_moved_settings(given: Mapping[str, Any], formula: Any = None) -> dict[s
     moved = {name: given[name] for name in given if name in MOVED}
     if not moved:
         return dict(given)
-    shown = call_text("", moved)[1:-1]
-    chosen, settings = holding(given.get("method", "auto"), moved, formula)
+    shown, named = call_text("", moved)[1:-1], read_method(given.get("method", "auto"))
+    chosen, settings = holding(named, moved, formula)
     new = call_text(chosen.__name__, settings)
     text = f"{shown}: settings of the method belong to it. Write method=tg.{new}."
+    if named != "auto" and chosen is not type(named):
+        raise SpecError(f"{shown}: tg.{type(named).__name__} has no such setting. Write method=tg.{new}.")
     warnings.warn(text, FutureWarning, stacklevel=user_level())
     return {**{name: value for name, value in given.items() if name not in moved}, "method": chosen(**settings)}

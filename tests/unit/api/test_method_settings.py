@@ -147,6 +147,21 @@ def test_a_setting_beside_the_method_is_read_and_its_new_place_named(data, formu
 
 
 @pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"method": "laplace", "bound": "local"}, "bound='local': tg.Laplace has no such setting. Write method=tg.VI("),
+        ({"method": "mle", "hyper": "maximize"}, "hyper='maximize': tg.MLE has no such setting. Write method=tg.EP("),
+        ({"method": "nuts", "hyper": "maximize"}, "method='nuts': must be one of 'auto',"),
+        ({"method": tg.EP, "tol": 0.1}, "method=tg.EP: a value is needed."),
+    ],
+)
+def test_a_setting_does_not_replace_the_method_that_was_named(data, options, words):
+    with pytest.raises(SpecError) as caught:
+        tg.fit(PROCESS, data, **options)
+    assert str(caught.value).startswith(words)
+
+
+@pytest.mark.parametrize(
     "call",
     [
         lambda data, how: tg.Model(PROCESS, data).evidence(TRIED, **how).value,

@@ -611,7 +611,7 @@ def test_times_after_the_last_exit_rest_on_the_prior(smooth, lung):
 
 
 def test_standard_errors_of_times_that_do_not_exist_are_told():
-    """One hazard of each of five small groups: under some draws half of a group lives longer than anybody was seen."""
+    """One hazard of each of five small groups: under some draws the median of a group lies beyond the last exit."""
     rng = np.random.default_rng(0)
     data = pd.DataFrame(
         {"time": rng.exponential(size=30), "event": (np.arange(30) % 3 < 2) * 1, "g": np.arange(30) % 5}

@@ -120,7 +120,7 @@ def test_models_of_hazards_show_ratios_unless_coefficients_are_asked_for(lung, f
 
 
 def test_ratios_beyond_the_largest_number_are_drawn_at_the_edge():
-    """Of a covariate that is squared in a small unit."""
+    """A covariate in a small unit is squared."""
     rng = np.random.default_rng(3)
     data = pd.DataFrame({"time": rng.exponential(size=60), "event": 1, "x": 1e-4 * rng.normal(size=60)})
     ax = tg.fit("Surv(time, event) ~ I(x**2)", data, family=tg.PH("weibull")).plot_forest()
