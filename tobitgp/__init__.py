@@ -27,6 +27,7 @@ _NAMES = {
     "results.likelihood.boxcox_results": "BoxCoxResults",
     "results.likelihood.cure_results": "CureResults",
     "results.likelihood.distributional_results": "DistributionalResults",
+    "results.likelihood.mixed_regression_results": "MixedRegressionResults",
     "results.likelihood.parametric_results": "ParametricHazardResults",
     "results.likelihood.regression_results": "RegressionResults",
     "results.mixture.mixture_results": "MixtureResults",

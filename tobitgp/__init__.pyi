@@ -44,6 +44,7 @@ from tobitgp.results.latent.latent_results import LatentResults as LatentResults
 from tobitgp.results.likelihood.boxcox_results import BoxCoxResults as BoxCoxResults
 from tobitgp.results.likelihood.cure_results import CureResults as CureResults
 from tobitgp.results.likelihood.distributional_results import DistributionalResults as DistributionalResults
+from tobitgp.results.likelihood.mixed_regression_results import MixedRegressionResults as MixedRegressionResults
 from tobitgp.results.likelihood.parametric_results import ParametricHazardResults as ParametricHazardResults
 from tobitgp.results.likelihood.regression_results import RegressionResults as RegressionResults
 from tobitgp.results.mixture.mixture_results import MixtureResults as MixtureResults

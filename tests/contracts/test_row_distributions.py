@@ -11,6 +11,7 @@ from tobitgp.distributions.baselines import SplineBaseline, WeibullBaseline
 from tobitgp.distributions.event_times import Continued, Cured, First, Joined
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.distributions.mixed_rows import MixedRows
 from tobitgp.distributions.piecewise import Piecewise
 from tobitgp.distributions.power_normal import PowerMixture, PowerNormal
 from tobitgp.distributions.response import RowDistributions
@@ -70,6 +71,10 @@ ROWS = {
     "spline": TransformedTimes(Gumbel(), *SPLINE[:1], MU, SPLINE[1]),
     "frailty": TransformedTimes(Gumbel(), WeibullBaseline(), MU, (np.full(N, 0.4),), (np.full(N, -0.5),)),
     "continued": Continued(Gumbel(), MU, SCALE, np.array([-INF, -0.5, 0.1]), np.array([0.0, 0.1, 0.05])),
+    "mixed": MixedRows(
+        tuple(LocationScale(Gumbel(), MU + m, SCALE * s, log=True) for m, s in ((0.0, 0.3), (1.5, 0.5))),
+        np.log(np.array([[0.3, 0.6, 0.5], [0.7, 0.4, 0.5]])),
+    ),
     "own shapes": OwnShapes(StudentNoise(4.0), MU, SCALE, np.log([4.0, 6.0, 9.0])),
     "functions": FunctionRows(
         Functions(

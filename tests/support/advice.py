@@ -12,6 +12,9 @@ _TERMS = r"gp\([^()]*\)|bs\([^()]*\)|tv\([^()]*\)|strata\([^()]+\)"
 def with_term(formula, term):
     """The formula with a term more, in place of that of the same column, as the words say."""
     left, terms, rest = _BOTH.match(formula).group("left", "terms", "rest")
+    inside = re.match(r"\s*mixture\((\d+), (.*)\)\s*$", terms)
+    if inside:
+        return f"{left}~ mixture({inside[1]}, {inside[2]} + {term}) {rest or ''}"
     column = re.match(r"\w+\((`[^`]*`|\w+)", term)[1]
     kept = [part for part in map(str.strip, re.split(r"\+(?![^()]*\))", terms)) if part not in (column, f"C({column})")]
     if term not in kept:

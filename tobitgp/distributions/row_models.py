@@ -169,9 +169,9 @@ class FunctionRows(RowDistributions):
         return -log_sf, np.exp(self._of(self.functions.log_density, x) - log_sf)
 
 
-LinkName = Literal["identity", "log", "logit"]
+LinkName = Literal["identity", "log", "logit", "location"]
 _FURTHEST = 18.0  # of a logarithm that is as good as infinite
-_LONG = {"identity": 1.0, "log": 1.0, "logit": 0.5}  # of a step of each link, in those of a logarithm
+_LONG = {"identity": 1.0, "log": 1.0, "logit": 0.5, "location": 0.0}  # of a step of each link, in those of a logarithm
 _FAR_LOGIT = 30.0
 
 
@@ -192,7 +192,7 @@ class RowParameter:
     @property
     def range(self) -> tuple[float, float]:
         """Ends beyond which a value is as good as infinite."""
-        far = {"identity": np.inf, "log": _FURTHEST, "logit": _FAR_LOGIT}[self.link]
+        far = {"log": _FURTHEST, "logit": _FAR_LOGIT}.get(self.link, np.inf)
         return max(self.ends[0], -far), min(self.ends[1], far)
 
     @property
@@ -232,6 +232,10 @@ class RowModel:
     def rises(self, x: tuple[Array, ...]) -> bool:
         """Whether the cdf of every row rises everywhere."""
         return True
+
+    def follows_a_few(self, x: tuple[Array, ...]) -> bool:
+        """Whether a part of the model is as narrow as if it followed a few rows."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,8 +68,10 @@ def _read_mixture(syntax: Syntax, node: ast.expr, signed: list[tuple[int, ast.ex
     assert isinstance(node, ast.Call)
     for sign, term in signed:
         if term is not node:
-            reason = "components whose means or weights depend on covariates are not supported"
-            syntax.fail(term, f"mixture(...) must be the only term; {reason}, so leave {syntax.text(term)} out.")
+            inside = f"{syntax.text(node.args[0])}, {syntax.text(term)}" if node.args else syntax.text(term)
+            syntax.fail(
+                term, f"mixture(...) must be the only term. Covariates of the components are inside: mixture({inside})."
+            )
         if sign < 0:
             syntax.fail(term, "mixture(...) cannot be taken out with '-'.")
     too_many = f"mixture() takes one number, range or name; {_MIXTURES}"
@@ -81,13 +83,13 @@ def _read_mixture(syntax: Syntax, node: ast.expr, signed: list[tuple[int, ast.ex
     if isinstance(name, str):
         if name != "dp":
             syntax.fail(k, f'mixture({name!r}) is not supported; "dp" is the Dirichlet process: {_MIXTURES}.')
-        number = DEFAULT_MOST if most is None else _read_number(syntax, most, "max_components=")
+        number = DEFAULT_MOST if most is None else read_number(syntax, most, "max_components=")
         return MixtureTerm((number,), True, *span)
     if most is not None:
         syntax.fail(most, 'max_components= needs mixture("dp"); a number or range of components is exact.')
     if isinstance(k, ast.Call) and called(k) == "range":
         return MixtureTerm(_read_range(syntax, k), False, *span)
-    return MixtureTerm((_read_number(syntax, k, "The number of components of mixture()"),), False, *span)
+    return MixtureTerm((read_number(syntax, k, "The number of components of mixture()"),), False, *span)
 
 
 def _read_range(syntax: Syntax, node: ast.Call) -> tuple[int, ...]:
@@ -102,7 +104,8 @@ def _read_range(syntax: Syntax, node: ast.Call) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def _read_number(syntax: Syntax, node: ast.expr, what: str) -> int:
+def read_number(syntax: Syntax, node: ast.expr, what: str) -> int:
+    """A number of components."""
     number = literal(node)
     if type(number) is not int or number < 1:
         syntax.fail(node, f"{what} is a whole number of at least 1, and {syntax.text(node)} is not; {_MIXTURES}.")

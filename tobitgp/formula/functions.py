@@ -159,7 +159,8 @@ def formula_functions() -> dict[str, str]:
         "hsgp": "hsgp(x, ..., cov=, iso=, by=): as in bambi, read as gp(x, ...)",
         "offset": "offset(x): added with coefficient 1",
         "mixture": 'mixture(k), mixture(range(1, 7)), mixture("dp", max_components=10): the response is a mixture of k '
-        "components, of the number in a range that the data speak for, or of as many as they call for",
+        "components, of the number in a range that the data speak for, or of as many as they call for; mixture(2, x): "
+        "a mixture of regressions on x",
         "censor": "| censor(lower, upper), censor(event=d), censor(nondetect=d), censor(limit, nondetect=d), "
         "censor(status=s, upper=y2): censoring",
         "Cen": "Cen(y, flag) ~ ...: as in NADA, read as | censor(nondetect=flag)",

@@ -17,6 +17,7 @@ from tobitgp.data.design import DesignState
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.prepare import TrainingData
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline
+from tobitgp.distributions.mixed_rows import LOCATION, MixedModel
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.row_models import BaselineModel, CureModel, NoiseModel, RowModel
 from tobitgp.engines import pick_rows
@@ -28,6 +29,7 @@ from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.likelihoods import Family
 from tobitgp.numerics.roots import profile_end
 from tobitgp.regression.clusters import Clusters
+from tobitgp.regression.mixed_starts import in_order, mixed_starts
 from tobitgp.regression.row_search import (
     RowProblem,
     StartingPoint,
@@ -65,6 +67,11 @@ class DistributionalParts(LikelihoodParts):
     def cured(self) -> bool:
         """Whether a share of the rows never has the event: a cure model over any baseline or family."""
         return "cured" in self.state.formula_columns
+
+    @property
+    def mixed(self) -> bool:
+        """Whether the rows are of several regressions."""
+        return isinstance(self.model, MixedModel)
 
     def inconsistencies(self) -> Iterator[str]:
         """What does not belong together in a fit that was read from a file."""
@@ -114,6 +121,12 @@ class DistributionalParts(LikelihoodParts):
     @property
     def scale_names(self) -> list[str]:
         return _names(self.state, self.model)
+
+    @property
+    def slopes(self) -> list[str]:
+        of_components = (own for name, own in self.state.formula_columns.items() if name.startswith(LOCATION))
+        others = (name for own in of_components for name in own if not name.endswith("[Intercept]"))
+        return [*LikelihoodParts.slopes.fget(self), *others]  # type: ignore[attr-defined]
 
     @property
     def positive(self) -> BoolArray:
@@ -169,7 +182,7 @@ class DistributionalParts(LikelihoodParts):
         known = np.where(problem.free, np.nan, problem.given)
         start = np.where(np.isnan(known), self.maximum.parameters, known)
         maximum = maximise_rows(problem, [problem.nearest(start)], scores=scores, max_iter=MAX_ITER)
-        if not maximum.converged:
+        if not maximum.converged and not self.mixed:  # whose other maxima may be of other components
             starts = _starts(problem, training.design)
             maximum = maximise_rows(problem, [problem.nearest(start), *starts], scores=scores, max_iter=MAX_ITER)
         read = self.spec, training, self.family, self.covariates, self.facts.names
@@ -264,6 +277,9 @@ def row_model(
         noise, own = family.distribution, family.estimate_shape
         reciprocal = "shape" in formulas and noise.exponential_hazard
         inner = NoiseModel(noise, family.log_time, family.known_sigma, own, reciprocal)
+    later = sum(name.startswith(LOCATION) for name in formulas)
+    if later:
+        inner = MixedModel(inner, 1 + later)
     return CureModel(inner) if cured else inner
 
 
@@ -308,7 +324,11 @@ def fit_rows(
     model = row_model(family, baseline, cured=cured, formulas=tuple(state.formula_columns))
     problem = _problem(state, model, seen, training.design, fixed)
     starts = _starts(problem, training.design)
-    maximum = maximise_rows(problem, starts, scores=cov_type != "nonrobust", max_iter=max_iter)
+    how: dict[str, Any] = {"scores": cov_type != "nonrobust", "max_iter": max_iter}
+    maximum = maximise_rows(problem, starts, **how)
+    ordered = in_order(problem, maximum.parameters) if isinstance(model, MixedModel) else None
+    if ordered is not None:
+        maximum = maximise_rows(problem, [problem.nearest(ordered)], **how)
     warn_of(maximum)
     if cured:
         warn_follow_up(training.response)
@@ -325,6 +345,8 @@ def _last(training: TrainingData) -> float:
 def _starts(problem: RowProblem, design: Design) -> list[Array]:
     """Points x of searches: maxima of the model without formulas of other parameters."""
     model, H = problem.model, as_dense(design.H)
+    if isinstance(model, MixedModel):
+        return [problem.at_point(each) for each in mixed_starts(model, problem.seen, H, design.offset)]
     if not isinstance(model, CureModel):
         return [problem.at_point(_start(model, problem.seen, H, design.offset))]
     seen = problem.seen

@@ -11,6 +11,7 @@ from tobitgp.data.outcome import outcome
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline
 from tobitgp.errors import SpecError
 from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
+from tobitgp.formula.mixed_formula import MixedFormula
 from tobitgp.formula.parse import parse_parameter_formula
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.kinds.call import Call, Rows, read_rows
@@ -31,15 +32,15 @@ class ParameterRows(Rows):
 
     formulas: Mapping[str, str]  # by parameter
     hazard: PH | None
-    hazards: HazardFormula | None
+    written: HazardFormula | MixedFormula | None  # where it is not that of the rows
 
     @property
     def formula(self) -> str:
-        return self.spec.formula if self.hazards is None else self.hazards.formula
+        return self.spec.formula if self.written is None else self.written.formula
 
     @property
     def shown(self) -> str:
-        return self.spec.written if self.hazards is None else self.hazards.formula
+        return self.spec.written if self.written is None else self.written.formula
 
     @property
     def title(self) -> str:
@@ -92,7 +93,7 @@ class Distributional(Kind):
         if rows.hazard is not None:
             baseline = baseline_of(rows.hazard, outcome(rows.training.response, log_time=True))
         own: dict[str, Any] = {"baseline": baseline, "cured": "cured" in rows.formulas}
-        own["formula"] = "" if rows.hazards is None else rows.hazards.formula
+        own["formula"] = rows.written.formula if isinstance(rows.written, HazardFormula) else ""
         read = rows.spec, rows.training, rows.noise, rows.covariates(), rows.columns
         return fit_maximum(rows, asked, partial(fit_rows, *read, **own), fixed=asked.fixed)
 
@@ -111,7 +112,10 @@ def _completed(
     def complete(spec: ModelSpec, family: Any, columns: list[Any]) -> ModelSpec:
         if spec.mixture is not None or spec.processes:
             what = "mixture()" if spec.mixture is not None else spec.processes[0].name
-            raise SpecError(f"formulas= are fitted by maximum likelihood to linear terms, and {what} is none.")
+            raise SpecError(
+                f"{what}: not supported with formulas of other parameters or with components, which are fitted by "
+                "maximum likelihood to linear terms. Leave one of them out."
+            )
         assert isinstance(family, Family)
         if "cured" in given and not family.log_time:
             raise SpecError(f"formulas={{'cured': ...}}: family={family.name!r} is not one of positive times.")

@@ -235,6 +235,11 @@ class LikelihoodParts(Source):
         return self.maximum.log_likelihood + self.log_jacobian
 
     @property
+    def slopes(self) -> list[str]:
+        """Coefficients of the location that are 0 with an intercept only."""
+        return [name for name in self.columns if name != "Intercept"]
+
+    @property
     def null(self) -> float:
         """Log likelihood of the response as written with an intercept only; NaN without an intercept or a maximum."""
         if self.llnull is not None:
@@ -242,7 +247,7 @@ class LikelihoodParts(Source):
         if "Intercept" not in self.columns:
             return float("nan")
         training_rows(self, "the log likelihood with an intercept only")
-        found = self.again({name: 0.0 for name in self.columns if name != "Intercept"})
+        found = self.again(dict.fromkeys(self.slopes, 0.0))
         return found.llf if found.maximum.converged else float("nan")
 
     def reweighted(self, weight: Array) -> Self:

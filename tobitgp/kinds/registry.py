@@ -8,6 +8,7 @@ from tobitgp.kinds.distributional_call import Distributional
 from tobitgp.kinds.hazards_call import Hazards
 from tobitgp.kinds.kind import Kind
 from tobitgp.kinds.latent_call import Latent
+from tobitgp.kinds.mixed_call import MixedRegressions
 from tobitgp.kinds.parametric_call import ParametricHazards
 from tobitgp.kinds.regression_call import Cure, Regression, StartStop
 from tobitgp.kinds.several_call import Several
@@ -15,6 +16,7 @@ from tobitgp.kinds.several_call import Several
 OF_ONE_CAUSE: tuple[Kind, ...] = (
     Latent(),
     Several(),
+    MixedRegressions(),
     Distributional(),
     ParametricHazards(),
     PowerTransformation(),

@@ -37,7 +37,7 @@ class StartingPoint(NamedTuple):
     """Values from which a search begins."""
 
     coefficients: Array  # (p,), of the location
-    others: tuple[float, ...]  # of the other parameters, on the scales of their links
+    others: tuple[float | Array, ...]  # of the others, on the scales of their links; (p,) as those of the location
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,8 @@ class RowProblem(Predictors):
         """The coordinates x nearest to values of the parameters."""
         blocks = [point.coefficients]
         for W, offset, value in zip(self.written[1:], self.offsets[1:], point.others, strict=True):
-            blocks.append(least_squares(W, value - offset))
+            target = self.written[0] @ value + self.offsets[0] if isinstance(value, np.ndarray) else value
+            blocks.append(least_squares(W, target - offset))
         return self.nearest(np.concatenate(blocks))
 
 
@@ -76,18 +77,16 @@ def maximise_rows(problem: RowProblem, starts: Sequence[Array], *, scores: bool,
     """The highest end of the searches from starts x."""
     with single_blas_thread(), np.errstate(all="ignore"):
         ends = [(end, _judge(problem, end)) for end in (_ascend(problem, x, max_iter) for x in starts)]
-        end, reason = max(ends, key=lambda pair: (_finite(pair[0]), pair[0].state.value + _APART * _sound(pair[1])))
+        end, reason = max(ends, key=lambda pair: _rank(*pair))
         unit, message = _unit(problem, end.state.x), _message(problem, end, reason)
         told = problem.row_scores(end.state.x) if scores else None
         return problem.in_users_units(end, unit, problem.written[0].shape[1], reason, message, told)
 
 
-def _sound(reason: str) -> bool:
-    return reason == "converged"
-
-
-def _finite(end: Climb) -> bool:
-    return bool(np.isfinite(end.state.value))
+def _rank(end: Climb, reason: str) -> tuple[bool, bool, float]:
+    """Order of ends by their value, maxima before others by a small margin; one that follows a few rows is the last."""
+    value = end.state.value
+    return bool(np.isfinite(value)), reason != "narrow", value + _APART * (reason == "converged")
 
 
 def _ascend(problem: RowProblem, x: Array, max_iter: int) -> Climb:
@@ -128,6 +127,8 @@ def _judge(problem: RowProblem, end: Climb) -> str:
         return "flat" if np.isfinite(end.state.value) else "stalled"
     if not problem.model.rises(tuple(problem.predictors(end.state.x))):
         return "falls"
+    if problem.model.follows_a_few(tuple(problem.predictors(end.state.x))):
+        return "narrow"
     least = np.linalg.eigvalsh(problem.information(end.state, _unit(problem, end.state.x))).min(initial=1.0)
     return "flat" if least < FLAT else "converged"
 
@@ -144,6 +145,7 @@ def _message(problem: RowProblem, end: Climb, reason: str) -> str:
         what = f"the parameter {name!r} of some rows runs" if name else "some coefficients run"
         return f"The likelihood has no maximum: {what} off to infinity. Use fewer columns, or fix a coefficient."
     return {
+        "narrow": "A component follows a few rows. Use fewer components or columns.",
         "falls": "The spline of the baseline falls somewhere between events. Give a smaller df.",
         "stalled": "No step improves the likelihood although its slope is not 0. Rescale or simplify the model.",
         "limit": LIMIT,

@@ -97,7 +97,8 @@ def _errors(results: Fit, errors: str) -> list[str]:
     names = [name for name, log in zip(parts.scale_names, parts.positive, strict=True) if log]
     names = list(dict.fromkeys(name.partition("[")[0] for name in names))
     of = "; the interval of {} is" if len(names) == 1 else "; intervals of {} are"
-    logs = of.format(" and ".join(names)) + " formed on the log scale" if names else ""
+    listed = " and ".join([*[", ".join(names[:-1])] * (len(names) > 1), *names[-1:]])
+    logs = of.format(listed) + " formed on the log scale" if names else ""
     return [f"Standard errors are {ROBUST.get(results.parts.cov_type, errors)}{logs}."]
 
 

@@ -18,6 +18,7 @@ KINDS = {
     "start-stop": "a regression of start-stop rows",
     "cure": "a cure model",
     "distributional": "a regression with formulas of other parameters",
+    "mixture of regressions": "a mixture of regressions",
     "Box-Cox": "a Box-Cox regression",
     "Box-Cox process": "a Box-Cox process",
     "mixture": "a mixture",
@@ -130,8 +131,10 @@ SITES_OF_CELLS = Reason("A row has a site in each band of time that it passes.",
 NO_BANDS = Reason("Only hazards that are constant in bands of time have bands.", (), ("hazard", "piecewise"))
 NOT_PARAMETRIC = Reason("The model has no parametric baseline hazard.", (), ("parametric", "frailty"))
 NOT_HAZARDS = Reason("The model does not assume proportional hazards.", (), HAZARDS)
+OF_COMPONENTS = Reason("Each component has coefficients and a scale.", ("mixture of regressions",))
+BY_LIKELIHOOD = Reason("The number of components is given, and all have rows.", ("mixture of regressions",))
 NO_POWER = Reason("The response is not transformed by a power.", (), ("Box-Cox", "Box-Cox process"))
-NOT_MIXTURE = Reason("The model has no components.", (), ("mixture",))
+NOT_MIXTURE = Reason("The model has no components.", (), ("mixture", "mixture of regressions"))
 NO_PATH = Reason("The fit records the stages of its search, and no path of a bound.", (), ("mixture",))
 ONE_RESPONSE = Reason("There is only one response.", (), ("several", "latent"))
 NOT_LINEAR = Reason("The interface of marginaleffects reads coefficients of a linear predictor.", (), ("regression",))
@@ -151,7 +154,7 @@ WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     "posterior": (NO_LINE, CAUSES, POWER_VARIES),
     "plot_evidence": (NOT_POSTERIOR,),
     "group_effects": (NO_GROUPS,),
-    **dict.fromkeys(("plot_terms", "terms"), (NO_LINE, NO_COVARIATES, CAUSES)),
+    **dict.fromkeys(("plot_terms", "terms"), (NO_LINE, NO_COVARIATES, CAUSES, OF_COMPONENTS)),
     "get_margeff": (NO_COLUMNS, NO_COVARIATES, CAUSES),
     **dict.fromkeys(("marginal_effects", "plot_effect", "plot_forest", "standardise"), (NO_COLUMNS, NO_COVARIATES)),
     "hazard_ratios": (NO_COLUMNS, NOT_TIMES, NO_COMMON_RATIO),
@@ -167,17 +170,18 @@ WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     **dict.fromkeys(("anova", "t_test", "wald_test"), (NO_ERRORS,)),
     **dict.fromkeys(("conformalise", "get_distribution", "get_prediction", "predict", "sample"), ()),
     "conditional": (CAUSES,),
-    "sigma": (NO_COLUMNS, CAUSES, NO_SCALE),
+    "sigma": (NO_COLUMNS, CAUSES, NO_SCALE, OF_COMPONENTS),
     **dict.fromkeys(("cured_fraction", "predict_cured", "profile_cured"), (NOBODY_CURED,)),
     **dict.fromkeys(("bands", "cells"), (NO_BANDS,)),
     **dict.fromkeys(("frailties", "knots"), (NOT_PARAMETRIC,)),
     "proportionality": (NOT_HAZARDS,),
     **dict.fromkeys(("mass_beyond", "power", "power_interval"), (NO_POWER,)),
-    **dict.fromkeys(("components", "n_components", "n_effective", "plot_components", "predictive"), (NOT_MIXTURE,)),
-    **dict.fromkeys(("elbo_rows", "variational"), (NOT_MIXTURE, NOT_POSTERIOR)),
+    **dict.fromkeys(("components", "n_components", "plot_components"), (NOT_MIXTURE,)),
+    **dict.fromkeys(("n_effective", "predictive"), (BY_LIKELIHOOD, NOT_MIXTURE)),
+    **dict.fromkeys(("elbo_rows", "variational"), (NOT_POSTERIOR, NOT_MIXTURE)),
     "sites": (CAUSES, NOT_POSTERIOR, NO_SITES, SITES_OF_TWO, SITES_OF_VALUES, SITES_OF_COORDINATES, SITES_OF_CELLS),
     "plot_history": (NO_PATH,),
-    "selection": (NOT_MIXTURE,),
+    "selection": (BY_LIKELIHOOD, NOT_MIXTURE),
     **dict.fromkeys(("correlations", "impute", "regression"), (ONE_RESPONSE,)),
     "to_marginaleffects": (NOT_LINEAR,),
     **dict.fromkeys(("check", "log_likelihood_draws", "loo", "residuals", "score", "summary", "to_arviz", "waic"), ()),
@@ -207,6 +211,7 @@ INSTEAD: Mapping[str, str] = {
     NO_GROUPS.words: "(1 | g) makes groups.",
     SITES_OF_VALUES.words: "res.stacked.sites has all of them, with each response in standard units.",
     SITES_OF_CELLS.words: "res.cells.sites has all of them.",
+    OF_COMPONENTS.words: "res.components has them.",
     NOT_MIXTURE.words: "y ~ mixture(2) fits a mixture.",
 }
 

@@ -19,6 +19,7 @@ from .reasons import (
     NOT_MIXTURE,
     NOT_POSTERIOR,
     NOT_TIME,
+    OF_COMPONENTS,
     PRIORS_ONLY,
     ROBUST,
     ROWLESS,
@@ -79,5 +80,5 @@ ESTIMATES = [
     Question("group_effects", result("group_effects"), (NO_GROUPS,)),
     Question("influence", result("influence"), (NOT_MAXIMISED, NO_COLUMNS, ROWLESS, SHARED)),
     Question("to_maketables", result("to_maketables")),
-    Question("predict sigma", result("predict", NEW, "sigma"), (NO_COLUMNS, CAUSES, NO_SCALE), new_rows),
+    Question("predict sigma", result("predict", NEW, "sigma"), (NO_COLUMNS, CAUSES, NO_SCALE, OF_COMPONENTS), new_rows),
 ]

@@ -24,6 +24,7 @@ from .reasons import (
     NOT_POSTERIOR,
     NOT_TIME,
     NOT_TIMES,
+    OF_COMPONENTS,
     ONE_CAUSE,
     PARTS,
     PATHS_AVERAGED,
@@ -81,7 +82,7 @@ def model_evidence(case: Case) -> Any:
 
 OUTPUT = [
     Question("plot", result("plot")),
-    Question("plot_terms", result("plot_terms"), (NO_LINE, NO_COVARIATES, CAUSES)),
+    Question("plot_terms", result("plot_terms"), (NO_LINE, NO_COVARIATES, CAUSES, OF_COMPONENTS)),
     Question("plot_history", result("plot_history"), (NO_PATH,)),
     Question("plot_effect", result("plot_effect", "z"), COLUMNS),
     Question("plot_residuals", result("plot_residuals"), (ROWLESS,)),

@@ -19,6 +19,7 @@ from .reasons import (
     NO_PREDICTED_ROW,
     NO_WORST,
     NOBODY_CURED,
+    OF_COMPONENTS,
     PARTS,
     ROWLESS,
     SHARED,
@@ -36,7 +37,7 @@ WHATS: dict[str, tuple[Reason, ...]] = {
     "conditional": (TAILS_OF_CAUSES, CURED_MEAN, BEYOND, PARTS),
     "quantile": (),
     "prob": (),
-    "terms": (NO_LINE, CAUSES),
+    "terms": (NO_LINE, CAUSES, OF_COMPONENTS),
 }
 TOGETHER = ("several", "latent")  # kinds of several responses
 MORE: dict[str, dict[str, Any]] = {"quantile": {"q": [0.1, 0.9]}, "prob": {"below": 1.0}}

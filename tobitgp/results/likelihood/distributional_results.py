@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.ratios import RatioKind
 from tobitgp.results.summary_notes import ParameterGroup, likelihood_words, model_title, row_notes
 from tobitgp.results.words import Words, noted
+
+_NONE: Mapping[str, str] = {}
 
 
 class DistributionalResults(LikelihoodResults):
@@ -58,11 +60,7 @@ class DistributionalResults(LikelihoodResults):
     def _testable(self, kind: Any) -> tuple[Linear, Sequence[str]]:
         """Coefficients of all formulas."""
         self._estimates(kind)
-        maximum, names = self._parts.maximum, self._names
-        at = np.flatnonzero(~np.concatenate([np.zeros(len(self._columns), dtype=np.bool_), self._parts.positive]))
-        V, N = (dense(each)[np.ix_(at, at)] for each in (self._parts.covariance, self._parts.unidentified))
-        theta = maximum.parameters[None, at]
-        return Linear(np.ones(1), theta, [V], ~maximum.free[at], N), [names[i] for i in at]
+        return coefficients_of_formulas(self._parts)
 
     def _ratio_kind(self) -> RatioKind:
         raise SpecError(
@@ -75,27 +73,45 @@ class DistributionalResults(LikelihoodResults):
         return self._parts.family.log_time and self._parts.baseline is None
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
-        names, p, parts = self._names, len(self._columns), self._parts
+        p, parts = len(self._columns), self._parts
         groups = [ParameterGroup("coef", range(p), "exp(coef)", range(p if self._has_ratios else 0))]
-        formulas = parts.state.formula_columns
-        labels = {each.parameter: each.label for each in parts.spec.formulas}
-        groups += [
-            ParameterGroup(labels[parameter], [i for i, name in enumerate(names) if name in columns])
-            for parameter, columns in formulas.items()
-        ]
-        rest = [i for i in range(p, len(names)) if not any(names[i] in columns for columns in formulas.values())]
-        groups.append(ParameterGroup("value", rest))
-        of_logs = [label for label in labels.values() if label.startswith("log(")]
-        notes = [f"Coefficients of {each} are differences of logarithms." for each in of_logs]
         return likelihood_words(
             self,
             alpha,
             model_title(self, positive=parts.family.log_time),
             [("Family:", parts.family_words)],
-            [group for group in groups if group.places],
-            [*row_notes(self), *noted("coefficients", notes)],
+            [*groups, *groups_of_formulas(parts)],
+            [*row_notes(self), *noted("coefficients", notes_of_logs(parts))],
             formulas=parts.formula_texts,
         )
 
     plot = figures.plot
     plot_forest = figures.plot_forest
+
+
+def coefficients_of_formulas(parts: DistributionalParts) -> tuple[Linear, Sequence[str]]:
+    """Coefficients of all formulas, and their names."""
+    maximum, names = parts.maximum, parts.names
+    at = np.flatnonzero(~np.concatenate([np.zeros(len(parts.columns), dtype=np.bool_), parts.positive]))
+    V, N = (dense(each)[np.ix_(at, at)] for each in (parts.covariance, parts.unidentified))
+    theta = maximum.parameters[None, at]
+    return Linear(np.ones(1), theta, [V], ~maximum.free[at], N), [names[i] for i in at]
+
+
+def groups_of_formulas(parts: DistributionalParts, headings: Mapping[str, str] = _NONE) -> list[ParameterGroup]:
+    """A table of each formula of a parameter beside the location, by its label or a heading, and one of the others."""
+    names, formulas = parts.names, parts.state.formula_columns
+    labels = {each.parameter: each.label for each in parts.spec.formulas} | dict(headings)
+    found = [
+        ParameterGroup(labels[parameter], [i for i, name in enumerate(names) if name in columns])
+        for parameter, columns in formulas.items()
+    ]
+    own = {name for columns in formulas.values() for name in columns}
+    rest = [i for i in range(len(parts.columns), len(names)) if names[i] not in own]
+    return [group for group in (*found, ParameterGroup("value", rest)) if group.places]
+
+
+def notes_of_logs(parts: DistributionalParts) -> list[str]:
+    """What coefficients of logarithms are."""
+    of_logs = [each.label for each in parts.spec.formulas if each.label.startswith("log(")]
+    return [f"Coefficients of {each} are differences of logarithms." for each in of_logs]

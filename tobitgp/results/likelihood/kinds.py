@@ -16,12 +16,15 @@ from tobitgp.results.likelihood.boxcox_results import BoxCoxResults
 from tobitgp.results.likelihood.cure_results import CureResults
 from tobitgp.results.likelihood.distributional_results import DistributionalResults
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
+from tobitgp.results.likelihood.mixed_regression_results import MixedRegressionResults
 from tobitgp.results.likelihood.parametric_results import ParametricHazardResults
 from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.likelihood.start_stop_results import StartStopResults
 
 
 def _of_rows(parts: Any) -> LikelihoodResults:
+    if parts.mixed:
+        return MixedRegressionResults(parts)
     return (CureResults if parts.cured else DistributionalResults)(parts)
 
 

@@ -1,0 +1,157 @@
+"""A fitted mixture of regressions as its users see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import softmax
+
+from tobitgp.distributions.mixed_rows import LOCATION, ODDS, MixedModel, MixedRows
+from tobitgp.errors import SpecError
+from tobitgp.kinds.distributional import DistributionalParts
+from tobitgp.results import figures
+from tobitgp.results.likelihood.distributional_results import (
+    coefficients_of_formulas,
+    groups_of_formulas,
+    notes_of_logs,
+)
+from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
+from tobitgp.results.parameter_estimates import Linear
+from tobitgp.results.prediction import predict_table
+from tobitgp.results.ratios import RatioKind
+from tobitgp.results.rows import Asked, ask, response_of_rows
+from tobitgp.results.summary_notes import ParameterGroup, likelihood_words, model_title, row_notes
+from tobitgp.results.words import Words, noted
+from tobitgp.typing import Array, Frame
+
+
+class MixedRegressionResults(LikelihoodResults):
+    """A mixture of regressions, by :func:`tobitgp.fit` with ``y ~ mixture(2, x)``.
+
+    Each row is of one of K components, which have coefficients and scales of their own. The coefficients of the first
+    have the names of the columns, those of the second are called ``location_2[x]``; ``odds_2`` is the weight of the
+    second component over that of the first. Components are ordered by the average of their locations.
+
+    Parameters
+    ----------
+    parts : DistributionalParts
+        Specification, rows and maximum.
+
+    References
+    ----------
+    .. [1] B. Gruen and F. Leisch (2008), FlexMix version 2: finite mixtures with concomitant variables and varying and
+       constant parameters, *Journal of Statistical Software* 28(4).
+    .. [2] (MOR1) to (MOR3) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> lung = tg.datasets.load("lung")
+    >>> res = tg.fit("Surv(time, event) ~ mixture(2, age)", lung, family="weibull")
+    >>> res.components.round(2)
+    """
+
+    _kind = "mixture of regressions"
+    _parts: DistributionalParts
+    _whats = ("median", "latent", "uncensored", "observed", "conditional", "component", "quantile", "prob")
+    _whats_of = " of a mixture of regressions"
+
+    def _testable(self, kind: Any) -> tuple[Linear, Sequence[str]]:
+        """Coefficients of all formulas."""
+        self._estimates(kind)
+        return coefficients_of_formulas(self._parts)
+
+    def _ratio_kind(self) -> RatioKind:
+        raise SpecError(
+            "No ratio of hazards of a mixture of regressions is the same at all times. predict_hazard() has hazards "
+            "over time."
+        )
+
+    @property
+    def _has_ratios(self) -> bool:
+        return False
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return self._model.components
+
+    @property
+    def components(self) -> pd.DataFrame:
+        """A row for each component: its weight, and its parameters, of those with a formula the coefficients.
+
+        Weights that differ between rows are averaged over those of the fit.
+        """
+        parts, model = self._parts, self._model
+        formulas, values = parts.state.formula_columns, parts.reported(parts.maximum.parameters[None])[0]
+        found = dict(zip(parts.names, values.tolist(), strict=True))
+        own = [parts.columns, *(formulas.get(each.name, (each.name,)) for each in model.parameters)]
+        rows = []
+        for k, ((location, *others), weight) in enumerate(zip(model.split(own)[0], self._weights, strict=True), 1):
+            row = {"weight": weight, **{name: found[at] for name, at in zip(parts.columns, location, strict=True)}}
+            for each, names in zip(model.component.parameters, others, strict=True):
+                row |= {name.replace(f"{each.name}_{k}", each.name, 1): found[name] for name in names}
+            rows.append(row)
+        return pd.DataFrame(rows, index=self._numbered)
+
+    @property
+    def _model(self) -> MixedModel:
+        model = self._parts.model
+        assert isinstance(model, MixedModel)
+        return model
+
+    @property
+    def _numbered(self) -> pd.RangeIndex:
+        return pd.RangeIndex(1, self.n_components + 1, name="component")
+
+    @property
+    def _weights(self) -> Array:
+        """Weights (K,) of the components, averaged over the rows of the fit."""
+        parts = self._parts
+        if not any(name.startswith(ODDS) for name in parts.state.formula_columns):
+            return softmax([0.0, *parts.maximum.parameters[1 - self.n_components :]])
+        weight = parts.rows.response.weight
+        return np.asarray(np.exp(self._mixed(ask(parts)).log_weight) @ weight / weight.sum())
+
+    def _mixed(self, asked: Asked) -> MixedRows:
+        """Distributions of the usable rows."""
+        rows = self._parts.at(self._parts.predictors(asked.design))
+        assert isinstance(rows, MixedRows)
+        return rows
+
+    def _predict(self, new: Frame | None, what: str | None, **options: Any) -> Any:
+        if what != "component":
+            return predict_table(self, new, what, **options)
+        if options["se"] or options["interval"] is not None:
+            raise SpecError("what='component' has no se= and no interval=: it gives probabilities of the components.")
+        return self._memberships(new)
+
+    def _memberships(self, new: Frame | None) -> pd.DataFrame:
+        """Probabilities of the components given what was seen; the weights where nothing was seen of a row: (MOR2)."""
+        parts, asked = self._parts, ask(self._parts, new)
+        scored = response_of_rows(parts, new, asked, "what='component'")
+        values = asked.spread(np.exp(self._mixed(asked).log_weight).T)
+        seen = scored.response
+        known = self._mixed(scored.asked).memberships(seen.lower, seen.upper, seen.entry, seen.exit)
+        values[scored.asked.usable] = known.T
+        return pd.DataFrame(values, index=asked.index, columns=self._numbered)
+
+    def _words(self, alpha: float, kind: Any = None) -> Words:
+        parts = self._parts
+        headings = {f"{LOCATION}{k}": f"component {k}" for k in range(2, self.n_components + 1)}
+        groups = [ParameterGroup("component 1", range(len(self._columns))), *groups_of_formulas(parts, headings)]
+        return likelihood_words(
+            self,
+            alpha,
+            model_title(self, positive=parts.family.log_time, added=f"with {self.n_components} components"),
+            [("Family:", parts.family_words)],
+            groups,
+            [*row_notes(self), *noted("coefficients", notes_of_logs(parts))],
+            formulas=parts.formula_texts,
+        )
+
+    plot = figures.plot
+    plot_forest = figures.plot_forest
