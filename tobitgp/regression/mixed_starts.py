@@ -43,7 +43,7 @@ def mixed_starts(model: MixedModel, seen: Outcome, H: Array, offset: Array) -> l
     some = _spread(residual, seen)
     seen, H, offset, residual = seen.rows(some), H[some], offset[some], residual[some]
     shares = np.stack([*_partitions(residual, H, model.components)])
-    side = np.isneginf(seen.lower) * 1.0 - np.isposinf(seen.upper)
+    side: Array = np.isneginf(seen.lower) - np.isposinf(seen.upper).astype(np.float64)
     best = _normal_ends(residual, side, H, seen.weight, shares)
     ends = [end for end in (_ascend(model, seen, H, offset, share) for share in best) if end is not None]
     if ends:

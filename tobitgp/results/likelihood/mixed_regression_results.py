@@ -52,6 +52,10 @@ class MixedRegressionResults(LikelihoodResults):
     >>> lung = tg.datasets.load("lung")
     >>> res = tg.fit("Surv(time, event) ~ mixture(2, age)", lung, family="weibull")
     >>> res.components.round(2)
+               weight  Intercept   age  sigma
+    component
+    1             0.1      13.53 -0.14   0.33
+    2             0.9       6.48 -0.01   0.67
     """
 
     _kind = "mixture of regressions"
