@@ -169,3 +169,29 @@ def test_the_remedy_for_sampling_weights_runs(family: str, remedy: dict[str, Any
     assert ("tg.PH('spline')" if family == "ph" else "method='mle'") in str(said[0].message)
     res = tg.fit("Surv(time, event) ~ x", data, weights="w", cov_type="HC0", **remedy)
     assert np.isfinite(res.bse).all()
+
+
+@pytest.mark.quick_cases("HC0-gaussian", "HC1-censored")
+@pytest.mark.parametrize("name", [name for name in KINDS if "id" not in KINDS[name][1]])
+@pytest.mark.parametrize("cov_type", ["HC0", "HC1"])
+def test_the_unit_of_sampling_weights_changes_no_finding(name: str, cov_type: str) -> None:
+    """Whole numbers that are said to be sampling weights, and the same over a number."""
+    data, (formula, options) = simulate(), KINDS[name]
+    stated = {"cov_type": cov_type, "cov_kwds": {"weights": "sampling"}}
+    first = tg.fit(formula, data, weights="k", **stated, **options).check().table
+    again = tg.fit(formula, data, weights=data["k"] / 2.99, **stated, **options).check().table
+    assert again["verdict"].equals(first["verdict"])
+    np.testing.assert_allclose(again["value"], first["value"], rtol=1e-3, atol=1e-3)
+
+
+def test_findings_of_sampling_weights_are_of_the_population() -> None:
+    """Rows that were chosen by the response look skewed without their weights."""
+    rng, verdicts = np.random.default_rng(6), []
+    x = rng.normal(size=3000)
+    y = x + rng.normal(size=3000)
+    chance = np.where(y > x, 1.0, 0.25)
+    chosen = rng.random(3000) < chance
+    data = pd.DataFrame({"x": x, "y": y, "w": 1.0 / chance})[chosen]
+    weighted = tg.fit("y ~ x", data, weights=data["w"] / 3.0, cov_type="HC0").check()
+    verdicts = [weighted.ok, tg.fit("y ~ x", data).check().ok]
+    assert verdicts == [True, False]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
@@ -48,7 +48,7 @@ from tobitgp.engines import LocalPartitions, Partitions, Store
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.formula.spec import ModelSpec, ScaleSpec
-from tobitgp.typing import BoolArray, Frame, IntArray
+from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 EXAMPLES = 20_000
 
@@ -75,6 +75,13 @@ class TrainingData(Prepared):
     design: Design  # of the same rows
     index: pd.Index  # row labels of the data
     kept: BoolArray  # (n_data,), rows of the data that are used
+    sampling: bool = field(default=False, kw_only=True)  # whether weights have no unit, and are not frequencies
+
+    @property
+    def tested_weight(self) -> Array:
+        """Weights (n,) in tests: frequencies, or sampling weights whose sum is Kish's effective sample size."""
+        weight = self.response.weight
+        return weight * (weight.sum() / (weight @ weight)) if self.sampling else weight
 
     @property
     def labels(self) -> npt.NDArray[Any]:

@@ -105,7 +105,7 @@ def process_k_hat(parts: ProcessParts, draws: int, rng: int | np.random.Generato
 
 def regression_k_hat(draws: EstimateDraws) -> KHat:
     """Of the normal distribution of a regression's estimates against its likelihood under a flat prior."""
-    weight = draws.parts.rows.response.weight
+    weight = draws.parts.rows.tested_weight
     remedy = OF_LIKELIHOOD if draws.parts.cov_type == "nonrobust" else OF_ROBUST
     log_ratio = 0.5 * draws.squares
     for rows, value in draws.log_likelihoods():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -127,7 +128,7 @@ def of_maximum(
         "centre": np.zeros(len(training.design.columns)),
         "cov_type": cov_type,
         "log_jacobian": seen.log_jacobian,
-        "training": training,
+        "training": replace(training, sampling=sampling),
         "covariates": covariates,
     }
 
