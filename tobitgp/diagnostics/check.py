@@ -17,7 +17,7 @@ from tobitgp.diagnostics.residual_tests import (
     Check,
     Finding,
     RawTest,
-    TestedRows,
+    ScoredResiduals,
     calibration,
     influence,
     judge,
@@ -169,7 +169,7 @@ def row_tests(results: Fit, rng: Any) -> Iterator[Finding | RawTest]:
         at = contents.order if rows.sampling else contents.order[repeated(ends.weight[contents.order])]
         weight = ends.weight[at] if rows.sampling else np.ones(len(at))
         scores = normal_scores(ends.lower[at], ends.upper[at], random_points(rng, len(at)))
-        yield from residual_tests(TestedRows(scores, weight, contents.code[at], fit[at]), columns.iloc[at], noise)
+        yield from residual_tests(ScoredResiduals(scores, weight, contents.code[at], fit[at]), columns.iloc[at], noise)
     yield from _left_out(results, rng)
 
 

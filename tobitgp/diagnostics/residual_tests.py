@@ -241,7 +241,7 @@ def normal_scores(lower: Array, upper: Array, uniform: Array) -> Array:
     return np.where(above < below, -ndtri_exp(above), ndtri_exp(below))
 
 
-def residual_tests(rows: TestedRows, columns: pd.DataFrame, noise: Noise) -> Iterator[RawTest]:
+def residual_tests(rows: ScoredResiduals, columns: pd.DataFrame, noise: Noise) -> Iterator[RawTest]:
     """Tests of residuals, by themselves, along the fit and along columns of the same n rows."""
     rows, fit = rows._replace(scores=np.clip(rows.scores, -8.0, 8.0)), rows.fit
     yield symmetry(rows, noise)
@@ -256,7 +256,7 @@ def residual_tests(rows: TestedRows, columns: pd.DataFrame, noise: Noise) -> Ite
                 yield pattern(rows, values, str(name), remedy=noise.of_pattern(str(name)))
 
 
-def symmetry(rows: TestedRows, noise: Noise) -> RawTest:
+def symmetry(rows: ScoredResiduals, noise: Noise) -> RawTest:
     """Skewness of the residuals, by D'Agostino's test."""
     value, p = skewness_test(rows.scores, rows.weight)
     side = "right" if value > 0.0 else "left"
@@ -271,7 +271,7 @@ def symmetry(rows: TestedRows, noise: Noise) -> RawTest:
     )
 
 
-def tails(rows: TestedRows, noise: Noise) -> RawTest:
+def tails(rows: ScoredResiduals, noise: Noise) -> RawTest:
     """Kurtosis of the residuals, by Anscombe and Glynn's test."""
     value, p = kurtosis_test(rows.scores, rows.weight)
     lighter = (
@@ -290,7 +290,7 @@ def tails(rows: TestedRows, noise: Noise) -> RawTest:
     )
 
 
-def spread(rows: TestedRows, column: Array, name: str = "", *, remedy: str = "") -> RawTest:
+def spread(rows: ScoredResiduals, column: Array, name: str = "", *, remedy: str = "") -> RawTest:
     r"""Whether the size of the residuals follows a column: Koenker's studentised form of Breusch and Pagan's test.
 
     :math:`n R^2` of the least squares of :math:`|r|` on a parabola in the ranks of the column, (CHK15) of the theory
@@ -320,7 +320,7 @@ def spread(rows: TestedRows, column: Array, name: str = "", *, remedy: str = "")
     )
 
 
-def pattern(rows: TestedRows, column: Array, name: str, *, remedy: str = "") -> RawTest:
+def pattern(rows: ScoredResiduals, column: Array, name: str, *, remedy: str = "") -> RawTest:
     r"""Serial correlation of the residuals in the order of a column, ties in random order, by von Neumann's ratio.
 
     With :math:`r_i` the residuals less their mean, in that order, :math:`1 - \sum (r_{i+1} - r_i)^2 / 2 \sum r_i^2` has
@@ -347,7 +347,7 @@ def pattern(rows: TestedRows, column: Array, name: str, *, remedy: str = "") -> 
     )
 
 
-class TestedRows(NamedTuple):
+class ScoredResiduals(NamedTuple):
     """Rows whose residuals are tested, in an order that is not that of the data; (n,) each."""
 
     scores: Array  # quantile residuals

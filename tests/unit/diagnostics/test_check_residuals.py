@@ -18,7 +18,7 @@ SETS = 2000
 def rows(scores, fit=None):
     """Different rows of weight 1."""
     n = len(scores)
-    return tests.TestedRows(scores, np.ones(n), np.arange(n), np.zeros(n) if fit is None else fit)
+    return tests.ScoredResiduals(scores, np.ones(n), np.arange(n), np.zeros(n) if fit is None else fit)
 
 
 def alone(test):
