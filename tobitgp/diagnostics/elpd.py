@@ -160,7 +160,7 @@ def collect(
     draws: int | None,
 ) -> Kind:
     """Sums over rows with their weights, and the table of all rows."""
-    training, weight = parts.rows, parts.rows.response.weight
+    training, weight = parts.rows, parts.rows.tested_weight
     index, kept = training.index, training.kept
     table = pd.DataFrame({"elpd": elpd, "p": p, **extra, "weight": weight}, index=np.flatnonzero(kept))
     pointwise = table.reindex(range(len(kept))).set_axis(index)

@@ -188,7 +188,7 @@ class ParametricHazardResults(LikelihoodResults):
             raise SpecError("proportionality() takes rows that are exact or right-censored, entered late or not.")
         training = training_rows(parts, "proportionality()")
         at = training.design, at_risk(training.response), -parts.predictors(training.design)[0]
-        return proportionality_table(parts, parts.written, *at, terms=terms)
+        return proportionality_table(parts, parts.written, *at, terms=terms, clusters=parts.clusters)
 
     # -- what questions need ------------------------------------------------------------------------------------------
 
