@@ -128,6 +128,7 @@ def of_maximum(
         "centre": np.zeros(len(training.design.columns)),
         "cov_type": cov_type,
         "log_jacobian": seen.log_jacobian,
+        "sampling": sampling and cov_type != "nonrobust",
         "training": replace(training, stated_sampling=sampling or training.stated_sampling),
         "covariates": covariates,
     }

@@ -85,7 +85,7 @@ def _score_at_maximum(
     """Scores (p,) of X g(t) and their covariance, where Cox's partial likelihood has its maximum in the coefficients.
 
     ``g`` is of all strata together, as in cox.zph. With clusters weights are those of a sample, and the covariance is
-    that of the sums of residuals within clusters, (PH9).
+    that of the sums of residuals within clusters, (PH11).
     """
     times, survival = kaplan_meier(risk.exit, risk.event, risk.weight, risk.entry)
     before = 1.0 - np.concatenate([[1.0], survival[:-1]])
