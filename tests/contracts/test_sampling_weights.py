@@ -182,6 +182,7 @@ def test_the_unit_of_sampling_weights_changes_no_finding(name: str, cov_type: st
     np.testing.assert_allclose(again["value"], first["value"], rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore:(psis|waic). the estimates of")
 @pytest.mark.quick_cases("gaussian", "splines")
 @pytest.mark.parametrize("name", KINDS)
 def test_the_unit_of_sampling_weights_changes_no_answer(name: str) -> None:

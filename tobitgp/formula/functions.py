@@ -194,13 +194,13 @@ def read_functions(functions: Mapping[str, Callable[..., Any]] | None) -> UserFu
 
 def nearest(name: str, known: Iterable[object]) -> str:
     """Words for the names closest to a misspelt one whatever their case and underscores, empty when none is close."""
-    wanted, folded = _letters(name), dict[str, list[str]]()
-    for item in known:
-        if isinstance(item, str):
-            folded.setdefault(_letters(item), []).append(item)
-    close = difflib.get_close_matches(wanted, folded, n=3, cutoff=_CLOSE)
-    found = [item for letters in close if _alike(wanted, letters) for item in folded[letters]][:3]
-    return f"; did you mean {' or '.join(repr(item) for item in found)}?" if found else ""
+    items = [item for item in known if isinstance(item, str)]
+    found = [item for item in items if _letters(item) == _letters(name)]
+    if not found:
+        close = difflib.get_close_matches(name.lower(), [item.lower() for item in items], n=3, cutoff=_CLOSE)
+        found = [item for small in dict.fromkeys(close) for item in items if item.lower() == small]
+        found = [item for item in found if _alike(name.lower(), item.lower())]
+    return f"; did you mean {' or '.join(repr(item) for item in found[:3])}?" if found else ""
 
 
 def _letters(name: str) -> str:
