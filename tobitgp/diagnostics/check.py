@@ -262,7 +262,7 @@ def mixture_findings(results: Any) -> Iterator[Finding | RawTest]:
             f"mixture({fewer}), or set priors="
         )
     yield plain("components", words, value=float(len(vague)), good=not vague)
-    lower, upper, weight = results._training_ends()
+    (lower, upper, _), weight = results._training_ends(), results.parts.rows.tested_weight
     lifetimes = results.parts.family.support == "positive" or ((lower != upper) & np.isfinite(lower)).any()
     if lifetimes and weight.sum() >= LEAST_ROWS and results.parts.spec.truncation is None:
         test = survival_test(results, remedies(results))
