@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,11 @@ def row_contents(parts: Source, *predicted: Array) -> RowContents:
     response = parts.rows.response
     known = [response.lower, response.upper, response.entry, response.exit]
     frame = parts.covariates if parts.covariates is not None else pd.DataFrame(index=range(len(response.lower)))
-    values = [*known, *(column for _, column in frame.items()), *(np.round(each, _DECIMALS) for each in predicted)]
+    values: list[Any] = [
+        *known,
+        *(column for _, column in frame.items()),
+        *(np.round(each, _DECIMALS) for each in predicted),
+    ]
     ranks = np.stack([pd.factorize(each, sort=True)[0] for each in values])
     order = np.lexsort(ranks[::-1])
     differs = (np.diff(ranks[:, order], axis=1) != 0).any(axis=0)
