@@ -13,7 +13,7 @@ import pandas as pd
 
 from tobitgp.data.frames import read_clusters
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.row_warnings import are_whole, warn_whole
+from tobitgp.data.row_weights import are_whole, warn_whole
 from tobitgp.data.table import column_names
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,9 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "gengamma": ("Surv(time, event) ~ x", {"family": "gengamma"}),
     "cure": ("Surv(time, event) ~ x", {"family": "weibull", "cure": "~ 1"}),
     "hazards": ("Surv(time, event) ~ x", {"family": tg.PH("weibull")}),
-    # Inner knots are quantiles of the rows counted by their weights.
-    "splines": ("Surv(time, event) ~ x", {"family": tg.PH("spline", df=1)}),
-    "odds": ("Surv(time, event) ~ x", {"family": tg.PH("spline", df=1, link="odds")}),
+    "splines": ("Surv(time, event) ~ x", {"family": tg.PH("spline", df=2)}),
+    "odds": ("Surv(time, event) ~ x", {"family": tg.PH("spline", df=2, link="odds")}),
+    "shapes": ("Surv(time, event) ~ x", {"family": tg.PH("spline", df=2), "cure": "~ 1"}),
     "start-stop": ("Surv(start, stop, event) ~ x", {"family": "weibull", "id": "who"}),
     "hazards by id": ("Surv(start, stop, event) ~ x", {"family": tg.PH("weibull"), "id": "who"}),
 }
@@ -169,3 +170,89 @@ def test_the_remedy_for_sampling_weights_runs(family: str, remedy: dict[str, Any
     assert ("tg.PH('spline')" if family == "ph" else "method='mle'") in str(said[0].message)
     res = tg.fit("Surv(time, event) ~ x", data, weights="w", cov_type="HC0", **remedy)
     assert np.isfinite(res.bse).all()
+
+
+@pytest.mark.quick_cases("HC0-gaussian", "HC1-censored")
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("cov_type", ["HC0", "HC1"])
+def test_the_unit_of_sampling_weights_changes_no_finding(name: str, cov_type: str) -> None:
+    """Whole numbers that are said to be sampling weights, and the same over a number."""
+    first, again = (sampled(name, unit, cov_type).check().table for unit in (1.0, 1.0 / 2.99))
+    assert again["verdict"].equals(first["verdict"])
+    np.testing.assert_allclose(again["value"], first["value"], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore:(psis|waic). the estimates of")
+@pytest.mark.quick_cases("gaussian", "splines")
+@pytest.mark.parametrize("name", KINDS)
+def test_the_unit_of_sampling_weights_changes_no_answer(name: str) -> None:
+    """Of the questions whose answers are sums over rows, or refits."""
+    first, again = (sampled(name, unit) for unit in (1.0, 1.0 / 2.99))
+    groups = None if name != "hazards by id" else first.model.data.frame.index % 120
+    for ask in (
+        lambda res: res.anova(),
+        lambda res: res.influence(scaled=True),
+        lambda res: [[res.loo().elpd, res.loo().se, res.waic().elpd, res.waic().se, res.k_hat().k]],
+        lambda res: res.bootstrap(5, groups, rng=1).draws,
+    ):
+        np.testing.assert_allclose(ask(again), ask(first), rtol=1e-3, atol=1e-5)
+
+
+def sampled(name: str, unit: float, cov_type: str = "HC0") -> Any:
+    (formula, options), data = KINDS[name], rows_of(name, simulate())
+    stated = {"cov_type": cov_type, "cov_kwds": {"weights": "sampling"}}
+    return tg.fit(formula, data, weights=data["k"] * unit, **stated, **options)
+
+
+def test_rows_with_sampling_weights_are_drawn_as_rows() -> None:
+    data = simulate().assign(k=lambda data: 100 * data["k"])
+    stated = {"cov_type": "HC0", "cov_kwds": {"weights": "sampling"}}
+    res = tg.fit("y ~ x", data, weights="k", **stated)
+    drawn = res.bootstrap(50, rng=1)
+    assert drawn.draws.equals(res.bootstrap(50, groups=data.index.to_numpy(), rng=1).draws)
+    np.testing.assert_allclose(drawn.bse["x"], res.bse["x"], rtol=0.4)
+
+
+def test_likelihoods_of_sampling_weights_compare_nothing(tmp_path: Path) -> None:
+    data = simulate()
+    larger, smaller = (tg.fit(formula, data, weights="w", cov_type="HC0") for formula in ("y ~ x", "y ~ 1"))
+    with pytest.raises(SpecError, match="anova"):
+        larger.lr_test(smaller)
+    with pytest.raises(SpecError, match="'loo', 'waic'"):
+        tg.compare([larger, smaller], by="aic")
+    assert tg.compare([larger, smaller], by="loo")["value"].is_monotonic_decreasing
+    assert "AIC" not in str(larger.summary())
+    larger.save(tmp_path / "fit.tgp")
+    for res in (larger, tg.load(tmp_path / "fit.tgp")):
+        assert np.isnan([res.aic, res.bic]).all()
+    assert np.isfinite(tg.fit("y ~ x", data, weights="k", cov_type="HC0").aic)
+
+
+def test_leave_one_out_of_equal_sampling_weights_is_that_of_rows() -> None:
+    data = simulate()
+    plain = tg.fit("y ~ x", data, cov_type="HC0").loo()
+    equal = tg.fit("y ~ x", data.assign(w=7.5), weights="w", cov_type="HC0").loo()
+    np.testing.assert_allclose([equal.elpd, equal.se, equal.n], [plain.elpd, plain.se, plain.n], rtol=1e-6)
+
+
+def test_standard_errors_of_leave_one_out_are_those_of_weighted_means() -> None:
+    """Of the mean over the population, where weights say nothing of the densities."""
+    rng = np.random.default_rng(3)
+    data = pd.DataFrame({"x": rng.normal(size=2000), "w": np.where(rng.random(2000) < 0.5, 1.5, 8.5)})
+    loo = tg.fit("y ~ x", data.assign(y=rng.normal(size=2000)), weights="w", cov_type="HC0").loo(draws=400)
+    share = data["w"] / data["w"].sum()
+    away = loo.pointwise["elpd"] - share @ loo.pointwise["elpd"]
+    assert loo.se / loo.n == pytest.approx(np.sqrt(np.square(share) @ np.square(away)), rel=0.05)
+
+
+def test_findings_of_sampling_weights_are_of_the_population() -> None:
+    """Rows that were chosen by the response look skewed without their weights."""
+    rng, verdicts = np.random.default_rng(6), []
+    x = rng.normal(size=3000)
+    y = x + rng.normal(size=3000)
+    chance = np.where(y > x, 1.0, 0.25)
+    chosen = rng.random(3000) < chance
+    data = pd.DataFrame({"x": x, "y": y, "w": 1.0 / chance})[chosen]
+    weighted = tg.fit("y ~ x", data, weights=data["w"] / 3.0, cov_type="HC0").check()
+    verdicts = [weighted.ok, tg.fit("y ~ x", data).check().ok]
+    assert verdicts == [True, False]

@@ -98,6 +98,13 @@ def repeated(data: pd.DataFrame) -> pd.DataFrame:
     return often.assign(who=np.arange(len(often)))
 
 
+def censored_reversed(data: pd.DataFrame) -> pd.DataFrame:
+    """Rows that are censored in some kinds in reverse order among themselves, the others in their places."""
+    place, censored = np.arange(len(data)), ((data["low"] <= data["limit"]) | (data["event"] == 0)).to_numpy()
+    place[censored] = place[censored][::-1]
+    return data.iloc[place]
+
+
 def cut(data: pd.DataFrame) -> pd.DataFrame:
     """Every row's follow-up in two pieces."""
     half = data["entry"] + 0.4 * (data["time"] - data["entry"])
@@ -118,11 +125,26 @@ def is_curve(kind: Kind) -> bool:
     return "gp(" in terms(kind) and "fixed" not in kind.options
 
 
+def has_sandwich(kind: Kind) -> bool:
+    """Whether a kind has a robust covariance."""
+    shared = any(text in kind.formula for text in ("gp(", "mixture(", "mvbind("))
+    return not (shared or "method" in kind.options or getattr(kind.options.get("family"), "frailty", None))
+
+
 COUNTS = "counts have no unit"
 LEVELS = r"Intercept|cell_band|^C\(g\)\[[a-z]\]$|gamma|baseline"
 PER_ROW = ("waic", "loo", "verdicts")
 ROWS = {
     "order of rows": Transformation(lambda data: data.iloc[np.random.default_rng(1).permutation(len(data))], new=same),
+    "order of censored rows": Transformation(censored_reversed, new=same),
+    "unit of sampling weights": Transformation(
+        lambda data: data.assign(w=data["w"] / 2.99),
+        kind=with_options(weights="w", cov_type="HC0"),
+        first_kind=with_options(weights="w", cov_type="HC0", cov_kwds={"weights": "sampling"}),
+        new=same,
+        skip=("llf",),
+        lost=why("it has no robust covariance", has_sandwich),
+    ),
     "index": Transformation(lambda data: data.set_axis([f"row {i}" for i in range(len(data))], axis=0), new=same),
     "copies of rows": Transformation(
         repeated,

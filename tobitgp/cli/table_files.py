@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PARQUET = (".parquet", ".pq")
+_SEPARATORS = {";": "semicolons", "\t": "tabs"}
 _FIGURES = (".png", ".pdf", ".svg")
 SUFFIXES = {"--plot": _FIGURES, "curves --out": _FIGURES, "--report": PAGES, "--out": (".csv", *PARQUET)}
 _NO_PYARROW = "Parquet needs the package pyarrow; install it by: pip install 'tobitgp[parquet]'"
@@ -61,12 +62,25 @@ def _read_csv(path: Path, text: Iterable[str]) -> pd.DataFrame:
             file.seek(0)
         return pd.read_csv(file, **options)
 
+    _refuse_separator(read(nrows=0).columns, path)
     _refuse_nameless(read)
     data = read(dtype=dict.fromkeys(text, str))
     head = read(header=None, nrows=1, dtype=str).iloc[0].tolist()
     if len(head) == len(data.columns) and len(set(head)) < len(head):
         data.columns = pd.Index([old if pd.isna(name) else name for old, name in zip(data.columns, head, strict=True)])
     return data
+
+
+def _refuse_separator(names: Iterable[str], path: Path) -> None:
+    """Refuse a header of one name that other separators divide."""
+    header = ",".join(names)
+    found = next((sep for sep in _SEPARATORS if sep in header and "," not in header), None)
+    if found is not None:
+        raise ValueError(
+            f"its fields are separated by {_SEPARATORS[found]}, not by commas. Write it with commas, in Python by "
+            f"pd.read_csv({str(path)!r}, sep={found!r}).to_csv('commas.csv', index=False). If numbers are "
+            "written as 1,5, add decimal=',' to read_csv()."
+        )
 
 
 def _refuse_nameless(read: Callable[..., pd.DataFrame]) -> None:

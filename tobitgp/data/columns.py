@@ -206,13 +206,14 @@ def check_dates(spec: LinearPart, table: Table, roles: tuple[str, ...] = ()) -> 
 
 def require_columns(data: Frame, names: Iterable[str]) -> None:
     """Refuse new data that lack a column."""
-    present = column_names(data)
+    names, present = list(names), column_names(data)
     known = set(present)
     lacking = [name for name in names if name not in known]
     if lacking:
         listed = ", ".join(repr(name) for name in lacking)
         plural = "s" * (len(lacking) > 1)
-        raise DataError(f"The new data lack the column{plural} {listed}{nearest(lacking[0], present) or '.'}")
+        others = [name for name in present if name not in names]
+        raise DataError(f"The new data lack the column{plural} {listed}{nearest(lacking[0], others) or '.'}")
 
 
 def process_inputs(term: GPTerm, table: Table) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,7 +49,14 @@ def _unseen(what: str, unseen: Iterable[Any], levels: tuple[Any, ...], rows: str
 def _other_type(column: Column, *, text_before: bool) -> DataError:
     """Error for a column of another type than in training."""
     was, now = ("text", "numbers") if text_before else ("numbers", "text")
-    return DataError(f"Column {column.name!r} held {was} in training and holds {now} now.")
+    return DataError(f"Column {column.name!r} held {was} in training and holds {now} now. Convert it to {was}.")
+
+
+def _check_text(column: Column, levels: Sequence[Any], known: Sequence[Any]) -> None:
+    """Levels must be text if those of training were: 20 and "20" look alike."""
+    text, text_before = (any(isinstance(level, str) for level in each) for each in (levels, known))
+    if levels and text != text_before:
+        raise _other_type(column, text_before=text_before)
 
 
 def _column(term: GPTerm, table: Table) -> Column:
@@ -119,9 +126,7 @@ def _plain(level: Any) -> Level:
 def _code(column: Column, known: tuple[Level, ...]) -> tuple[IntArray, list[Level]]:
     """Code of each row, and the levels that are not known."""
     values, position = _distinct(column)
-    text, text_before = (any(isinstance(level, str) for level in levels) for levels in (values, known))
-    if values and text != text_before:
-        raise _other_type(column, text_before=text_before)
+    _check_text(column, values, known)
     places = {level: i for i, level in enumerate(known)}
     new = [level for level in values if level not in places]
     places |= {level: -1 - i for i, level in enumerate(new)}
@@ -331,6 +336,7 @@ class DesignState:
             raise _other_type(column, text_before=levels is not None)
         if levels is None or column.levels is None:
             return column
+        _check_text(column, column.levels, levels)
         position, old = {level: i for i, level in enumerate(plain_levels(levels))}, column.values.astype(np.intp)
         codes = np.array([position.get(level, -1) for level in column.levels], dtype=np.intp)[old]
         if (codes < 0).any():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
@@ -33,6 +33,7 @@ from tobitgp.data.partition import (
     pick_rows,
     read_partition,
 )
+from tobitgp.data.row_weights import are_whole, effective_weight
 from tobitgp.data.schema import Schema, head, merge_schemas
 from tobitgp.data.sources import InMemory, Loader, PartitionedSource
 from tobitgp.data.table import Table, join_tables, read_table
@@ -48,7 +49,7 @@ from tobitgp.engines import LocalPartitions, Partitions, Store
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.formula.spec import ModelSpec, ScaleSpec
-from tobitgp.typing import BoolArray, Frame, IntArray
+from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 EXAMPLES = 20_000
 
@@ -75,6 +76,17 @@ class TrainingData(Prepared):
     design: Design  # of the same rows
     index: pd.Index  # row labels of the data
     kept: BoolArray  # (n_data,), rows of the data that are used
+    stated_sampling: bool = field(default=False, kw_only=True)  # whether weights are said to be those of a sample
+
+    @property
+    def sampling(self) -> bool:
+        """Whether weights are those of a sample, which have no unit: said to be, or no frequencies."""
+        return self.stated_sampling or not are_whole(self.response.weight)
+
+    @property
+    def tested_weight(self) -> Array:
+        """Weights (n,) in tests: frequencies, or sampling weights whose sum is Kish's effective sample size."""
+        return effective_weight(self.response.weight) if self.sampling else self.response.weight
 
     @property
     def labels(self) -> npt.NDArray[Any]:

@@ -14,7 +14,7 @@ from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.prepare import TrainingData
 from tobitgp.errors import BoundaryWarning, user_level
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.typing import Array, BoolArray, Frame
+from tobitgp.typing import BoolArray, Frame
 
 _SHARE = 0.5
 
@@ -46,40 +46,6 @@ def warn_copies(design: Design, response: CensoredResponse, effective: float) ->
             "the curve goes through them. If weights stand for precision, give them as var_weights=; if rows were "
             "written twice, take one of each.",
             BoundaryWarning,
-            stacklevel=user_level(),
-        )
-
-
-def are_whole(weight: Array) -> bool:
-    """Whether weights (n,) may be frequencies."""
-    return bool((weight == np.round(weight)).all())
-
-
-def warn_whole(weight: Array) -> None:
-    """Warn where a robust covariance takes weights (n,) for frequencies, and no row was seen but once."""
-    least = float(weight[weight > 0.0].min(initial=np.inf))
-    if 1.0 < least < np.inf and are_whole(weight):
-        warnings.warn(
-            f"weights= are whole numbers of {least:g} and more. Robust standard errors treat them as frequencies, so "
-            f"that there are {weight.sum():g} observations. For sampling weights, add "
-            "cov_kwds={'weights': 'sampling'}; for frequencies, add cov_kwds={'weights': 'frequency'}.",
-            UserWarning,
-            stacklevel=user_level(),
-        )
-
-
-_ROBUST = "maximum likelihood (method='mle') with cov_type='HC0' or 'cluster'"
-
-
-def warn_fractions(weight: Array, robust: str = _ROBUST) -> None:
-    """Warn of weights that are no whole numbers, and so no frequencies; ``robust`` is what suits those of a sample."""
-    broken = weight != np.round(weight)
-    if broken.any():
-        warnings.warn(
-            f"weights=: {broken.sum()} weights are not whole numbers, e.g. {weight[broken][0]:g}. Standard errors "
-            f"treat them as frequencies, so that there are {weight.sum():g} observations. For sampling weights, use "
-            f"{robust}. For weights of precision (noise variance sigma^2 / w), use var_weights=.",
-            UserWarning,
             stacklevel=user_level(),
         )
 

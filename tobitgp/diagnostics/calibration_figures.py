@@ -188,8 +188,8 @@ def plot_predictive_check(
 
 def _right_censored(results: Fit, since: float | None) -> tuple[Array, Array, Array, Array]:
     """Ends, weights and entries of training rows that are exact or right-censored."""
-    response = training_rows(results.parts, "plot_calibration()").response
-    lower, upper, weight = results._training_ends()
+    rows = training_rows(results.parts, "plot_calibration()")
+    response, weight, (lower, upper, _) = rows.response, rows.tested_weight, results._training_ends()
     if not ((lower == upper) | np.isposinf(upper)).all() or np.isfinite(response.exit).any():
         raise SpecError("plot_calibration(time=) takes right-censored rows; others are shown by plot_calibration().")
     if since is None and (response.entry > 0.0).any():
@@ -202,8 +202,8 @@ def _right_censored(results: Fit, since: float | None) -> tuple[Array, Array, Ar
 
 def predicted_survival(results: Any, question: str = "plot_calibration()") -> PredictedSurvival:
     """Predicted log survival at the ends of the training rows, within their windows; of a process by other rows."""
-    response = training_rows(results.parts, question).response
-    lower, upper, weight = results._training_ends()
+    rows = training_rows(results.parts, question)
+    response, weight, (lower, upper, _) = rows.response, rows.tested_weight, results._training_ends()
     times = results._times_left_out()
     if times.discrete:
         lower = np.where(lower == upper, lower - 1.0, lower)

@@ -17,6 +17,7 @@ from tobitgp.diagnostics.residual_tests import (
     Check,
     Finding,
     RawTest,
+    ScoredResiduals,
     calibration,
     influence,
     judge,
@@ -33,6 +34,8 @@ from tobitgp.inference.fitted import NEIGHBOURS_REMEDY, coarse_remedy, coarse_wo
 from tobitgp.inference.screening import ScaleCandidate, screen
 from tobitgp.numerics.sampling import random_points
 from tobitgp.results.fit import Fit
+from tobitgp.results.row_contents import row_contents
+from tobitgp.results.rows import ask
 
 CLEAR, SLIGHT = 3.0, 1.0  # nats
 _AT_END = 0.1  # of log length-scales from the shortest that was looked for
@@ -114,9 +117,10 @@ def check(results: Fit, *, rng: int | np.random.Generator | None = None) -> Chec
     probabilities, in a process given the other rows; quantile residuals of these, censored ones at a random point of
     their mass: symmetry, tails, spread along the fit and each column of numbers, patterns along each; rows that do not
     fit the others (leave-one-out); of mixtures of times, the survival curve beside Kaplan and Meier's or Turnbull's; of
-    a posterior, what its approximations leave out. A row of weight 3 counts as three rows. Tail probabilities are
-    adjusted by Holm's method: below 0.02 they are doubtful, below 0.001 bad if what was found is large. How often
-    right models are flagged, and wrong ones found, is on the page of trust.
+    a posterior, what its approximations leave out. A row of frequency weight 3 counts as three rows. Sampling weights
+    have no unit: each row is one, by its share of the weights. The random points do not depend on the order of the
+    rows. Tail probabilities are adjusted by Holm's method: below 0.02 they are doubtful, below 0.001 bad if what was
+    found is large. How often right models are flagged, and wrong ones found, is on the page of trust.
 
     Parameters
     ----------
@@ -157,13 +161,15 @@ def check(results: Fit, *, rng: int | np.random.Generator | None = None) -> Chec
 def row_tests(results: Fit, rng: Any) -> Iterator[Finding | RawTest]:
     """Tests of the residuals of the training rows, and what leaving rows out tells."""
     rows = training_rows(results.parts, "check()")
-    copies = repeated(rows.response.weight)
-    if len(copies) >= LEAST_ROWS:
-        fit, columns = _fit_and_columns(results, len(rows.response.weight))
+    if rows.tested_weight.sum() >= LEAST_ROWS:
         noise, ends = remedies(results), predicted_survival(results, "check()")
-        scores = normal_scores(ends.lower[copies], ends.upper[copies], random_points(rng, len(copies)))
         yield calibration(ends, noise)
-        yield from residual_tests(scores, fit[copies], columns.iloc[copies], noise)
+        fit, columns = _fit_and_columns(results, len(ends.weight))
+        contents = row_contents(results.parts, ends.lower, ends.upper)
+        at = contents.order if rows.sampling else contents.order[repeated(ends.weight[contents.order])]
+        weight = ends.weight[at] if rows.sampling else np.ones(len(at))
+        scores = normal_scores(ends.lower[at], ends.upper[at], random_points(rng, len(at)))
+        yield from residual_tests(ScoredResiduals(scores, weight, contents.code[at], fit[at]), columns.iloc[at], noise)
     yield from _left_out(results, rng)
 
 
@@ -182,7 +188,7 @@ def _unknown(name: str, error: SpecError) -> Finding:
 def _left_out(results: Any, rng: Any) -> Iterator[Finding | RawTest]:
     """Rows left out one by one, of a weight one copy."""
     rows = results.parts.rows
-    n, total = len(rows.response.weight), float(rows.response.weight.sum())
+    n, total = len(rows.response.weight), float(rows.tested_weight.sum())
     if n > DRAWN_ROWS:
         return
     try:
@@ -191,7 +197,8 @@ def _left_out(results: Any, rng: Any) -> Iterator[Finding | RawTest]:
         yield _unknown("leave-one-out", error)
         return
     if total >= LEAST_ROWS and found.n_bad < _UNTRUSTED * n:
-        scores = results.residuals("quantile", rng=rng).to_numpy()[rows.kept]
+        tails = results._tails(ask(results.parts))
+        scores = tails.quantile(np.full(n, 0.5))  # copies of a censored row would have points apart
         yield influence(scores, found.pointwise["p"][rows.kept].fillna(0.0), total)
     share, words = found.n_bad / n, f"{n - found.n_bad} of {n} rows can be left out by reweighting"
     words += "; loo() lists the others" if found.n_bad else ""
@@ -255,7 +262,7 @@ def mixture_findings(results: Any) -> Iterator[Finding | RawTest]:
             f"mixture({fewer}), or set priors="
         )
     yield plain("components", words, value=float(len(vague)), good=not vague)
-    lower, upper, weight = results._training_ends()
+    (lower, upper, _), weight = results._training_ends(), results.parts.rows.tested_weight
     lifetimes = results.parts.family.support == "positive" or ((lower != upper) & np.isfinite(lower)).any()
     if lifetimes and weight.sum() >= LEAST_ROWS and results.parts.spec.truncation is None:
         test = survival_test(results, remedies(results))

@@ -81,10 +81,10 @@ class LOO(Elpd):
     kind : str
         ``"psis"``, or the method whose sites were taken out: ``"ep"``, ``"laplace"``, ``"vi"``.
     elpd, se, p : float
-        Expected log predictive density in nats, summed over rows by their frequency weights; its standard error, from
-        how the rows differ; and the effective number of parameters, what the rows owe to having been seen.
+        Expected log predictive density in nats, summed over rows by their weights; its standard error, from how the
+        rows differ; and the effective number of parameters, what the rows owe to having been seen.
     n : float
-        Frequency weights, summed.
+        Frequency weights, summed, or Kish's effective sample size: the sum of sampling weights, which have no unit.
     draws : int or None
         From the posterior.
     pointwise : DataFrame
@@ -160,7 +160,7 @@ def collect(
     draws: int | None,
 ) -> Kind:
     """Sums over rows with their weights, and the table of all rows."""
-    training, weight = parts.rows, parts.rows.response.weight
+    training, weight = parts.rows, parts.rows.tested_weight
     index, kept = training.index, training.kept
     table = pd.DataFrame({"elpd": elpd, "p": p, **extra, "weight": weight}, index=np.flatnonzero(kept))
     pointwise = table.reindex(range(len(kept))).set_axis(index)

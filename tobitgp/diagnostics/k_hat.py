@@ -105,11 +105,11 @@ def process_k_hat(parts: ProcessParts, draws: int, rng: int | np.random.Generato
 
 def regression_k_hat(draws: EstimateDraws) -> KHat:
     """Of the normal distribution of a regression's estimates against its likelihood under a flat prior."""
-    weight = draws.parts.rows.response.weight
-    remedy = OF_LIKELIHOOD if draws.parts.cov_type == "nonrobust" else OF_ROBUST
+    rows, robust = draws.parts.rows, draws.parts.cov_type != "nonrobust"
+    weight, remedy = (rows.tested_weight, OF_ROBUST) if robust else (rows.response.weight, OF_LIKELIHOOD)
     log_ratio = 0.5 * draws.squares
-    for rows, value in draws.log_likelihoods():
-        log_ratio = log_ratio + weight[rows] @ value
+    for at, value in draws.log_likelihoods():
+        log_ratio = log_ratio + weight[at] @ value
     return _judge(log_ratio, remedy, "likelihood")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri_exp
 
+from tobitgp.diagnostics.moment_tests import kurtosis_test, skewness_test, weighted_ranks
 from tobitgp.diagnostics.remedies import Noise
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -240,26 +241,24 @@ def normal_scores(lower: Array, upper: Array, uniform: Array) -> Array:
     return np.where(above < below, -ndtri_exp(above), ndtri_exp(below))
 
 
-def residual_tests(scores: Array, fit: Array, columns: pd.DataFrame, noise: Noise) -> Iterator[RawTest]:
-    """Tests of n residuals, by themselves, along the fit (n,) and along columns."""
-    scores = np.clip(scores, -8.0, 8.0)
-    yield symmetry(scores, noise)
-    yield tails(scores, noise)
+def residual_tests(rows: ScoredResiduals, columns: pd.DataFrame, noise: Noise) -> Iterator[RawTest]:
+    """Tests of residuals, by themselves, along the fit and along columns of the same n rows."""
+    rows, fit = rows._replace(scores=np.clip(rows.scores, -8.0, 8.0)), rows.fit
+    yield symmetry(rows, noise)
+    yield tails(rows, noise)
     if np.ptp(fit) > 0.0:
-        yield spread(scores, fit, remedy=noise.of_spread("", fit, columns))
+        yield spread(rows, fit, remedy=noise.of_spread("", fit, columns))
     for name, column in columns.items():
         if pd.api.types.is_numeric_dtype(column) and column.nunique() > 1:
             values = column.to_numpy(dtype=np.float64)
-            yield spread(scores, values, str(name), remedy=noise.of_spread(str(name), fit, columns))
+            yield spread(rows, values, str(name), remedy=noise.of_spread(str(name), fit, columns))
             if column.nunique() > 2:
-                yield pattern(scores, values, str(name), remedy=noise.of_pattern(str(name)))
+                yield pattern(rows, values, str(name), remedy=noise.of_pattern(str(name)))
 
 
-def symmetry(scores: Array, noise: Noise) -> RawTest:
+def symmetry(rows: ScoredResiduals, noise: Noise) -> RawTest:
     """Skewness of the residuals, by D'Agostino's test."""
-    from scipy.stats import skew, skewtest
-
-    value, p = float(skew(scores)), float(skewtest(scores).pvalue)
+    value, p = skewness_test(rows.scores, rows.weight)
     side = "right" if value > 0.0 else "left"
     return RawTest(
         "symmetry",
@@ -272,11 +271,9 @@ def symmetry(scores: Array, noise: Noise) -> RawTest:
     )
 
 
-def tails(scores: Array, noise: Noise) -> RawTest:
+def tails(rows: ScoredResiduals, noise: Noise) -> RawTest:
     """Kurtosis of the residuals, by Anscombe and Glynn's test."""
-    from scipy.stats import kurtosis, kurtosistest
-
-    value, p = float(kurtosis(scores)), float(kurtosistest(scores).pvalue)
+    value, p = kurtosis_test(rows.scores, rows.weight)
     lighter = (
         "If values were cut off at a limit, add it by censor() or truncate(); if two groups are mixed, add the column "
         "that separates them."
@@ -293,21 +290,22 @@ def tails(scores: Array, noise: Noise) -> RawTest:
     )
 
 
-def spread(scores: Array, column: Array, name: str = "", *, remedy: str = "") -> RawTest:
+def spread(rows: ScoredResiduals, column: Array, name: str = "", *, remedy: str = "") -> RawTest:
     r"""Whether the size of the residuals follows a column: Koenker's studentised form of Breusch and Pagan's test.
 
     :math:`n R^2` of the least squares of :math:`|r|` on a parabola in the ranks of the column, (CHK15) of the theory
     pages; chi-squared with as many degrees of freedom as the parabola has.
     """
-    from scipy.stats import chi2, rankdata
+    from scipy.stats import chi2
 
-    n, size, along = len(scores), np.abs(scores), f"along {name or 'the fit'}"
-    rank = 2.0 * (rankdata(column) - 0.5) / n - 1.0
-    parabola = np.column_stack([np.ones(n), rank, rank**2])
-    coefficient, _, order, _ = np.linalg.lstsq(parabola, size)
+    size, weight, along = np.abs(rows.scores), rows.weight, f"along {name or 'the fit'}"
+    n, rank = weight.sum(), weighted_ranks(column, weight)
+    parabola, root = np.column_stack([np.ones(len(rank)), rank, rank**2]), np.sqrt(weight)
+    coefficient, _, order, _ = np.linalg.lstsq(root[:, None] * parabola, root * size)
     varies = np.ptp(size) > 0.0 and np.ptp(rank) > 0.0
-    r_squared = float(np.var(parabola @ coefficient) / np.var(size)) if varies else 0.0
-    trend = float(np.corrcoef(size, rank)[0, 1]) if varies else 0.0
+    covariance = np.cov(np.stack([size, rank, parabola @ coefficient]), aweights=weight)
+    r_squared = float(covariance[2, 2] / covariance[0, 0]) if varies else 0.0
+    trend = float(covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1])) if varies else 0.0
     bent = 2.0 * trend**2 < r_squared
     how = "changes" if bent else "grows" if trend > 0.0 else "shrinks"
     return RawTest(
@@ -322,17 +320,20 @@ def spread(scores: Array, column: Array, name: str = "", *, remedy: str = "") ->
     )
 
 
-def pattern(scores: Array, column: Array, name: str, *, remedy: str = "") -> RawTest:
+def pattern(rows: ScoredResiduals, column: Array, name: str, *, remedy: str = "") -> RawTest:
     r"""Serial correlation of the residuals in the order of a column, ties in random order, by von Neumann's ratio.
 
     With :math:`r_i` the residuals less their mean, in that order, :math:`1 - \sum (r_{i+1} - r_i)^2 / 2 \sum r_i^2` has
     mean 0 and variance close to :math:`(n - 2) / (n^2 - 1)` under independence, (CHK12) of the theory pages; only
-    positive correlation is evidence of a shape that was missed.
+    positive correlation is evidence of a shape that was missed. Rows that are equal in everything have equal residuals
+    and would be their own neighbours: the weighted sum of their residuals is one number of the n.
     """
-    n = len(scores)
+    weight = rows.weight
+    _, first, code = np.unique(rows.content, return_index=True, return_inverse=True)
+    sums = np.bincount(code, weight * (rows.scores - np.average(rows.scores, weights=weight)))
+    n = len(sums)
     shuffled = np.random.default_rng(0).permutation(n)
-    order = shuffled[np.argsort(column[shuffled], kind="stable")]
-    r = scores[order] - scores.mean()
+    r = sums[shuffled[np.argsort(column[first][shuffled], kind="stable")]]
     value = float(1.0 - np.square(np.diff(r)).sum() / (2.0 * (r @ r)))
     p = float(ndtr(-value * np.sqrt((n * n - 1.0) / (n - 2.0))))
     return RawTest(
@@ -344,6 +345,15 @@ def pattern(scores: Array, column: Array, name: str, *, remedy: str = "") -> Raw
         f"neighbouring residuals along {name} are correlated by {value:.2f}: a smooth effect is missing",
         remedy,
     )
+
+
+class ScoredResiduals(NamedTuple):
+    """Rows whose residuals are tested, in an order that is not that of the data; (n,) each."""
+
+    scores: Array  # quantile residuals
+    weight: Array  # as many in sum as independent rows have the same information
+    content: IntArray  # the same number where rows are equal in everything
+    fit: Array  # what is expected of the response
 
 
 class PredictedSurvival(NamedTuple):

@@ -41,7 +41,7 @@ _OF_PRIOR = (
 
 def survival_test(results: Any, noise: Noise) -> RawTest | None:
     """Compare the curves; None where so few rows are seen that there is nothing to compare."""
-    fit, (lower, upper, weight) = results.parts.fit, results._training_ends()
+    fit, weight, (lower, upper, _) = results.parts.fit, results.parts.rows.tested_weight, results._training_ends()
     predictive, times = fit.predictive(), _times(lower, upper)
     away = _away(predictive, times, lower, upper)
     square = weight @ away**2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import keyword
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -31,6 +32,7 @@ KERNEL_ALIASES = {
     "rational_quadratic": "rq",
     "rationalquadratic": "rq",
 }
+_CLOSE, _CLOSER = 0.6, 0.75  # shares of the letters that two names have in common
 CONSTANTS = {"pi": np.pi, "inf": np.inf}
 PROCESSES = ("gp", "re", "s", "hsgp")
 SPECIAL_TERMS = (*PROCESSES, "offset", "mixture")
@@ -192,9 +194,22 @@ def read_functions(functions: Mapping[str, Callable[..., Any]] | None) -> UserFu
 
 
 def nearest(name: str, known: Iterable[object]) -> str:
-    """Words for the names closest to a misspelt one, empty when none is close."""
-    candidates = [item for item in known if isinstance(item, str)]
-    close = difflib.get_close_matches(name, candidates, n=3, cutoff=0.6)
-    folded = [item for item in candidates if item.lower() == name.lower() and item not in close]
-    found = (folded + close)[:3]
-    return f"; did you mean {' or '.join(repr(item) for item in found)}?" if found else ""
+    """Words for the names closest to a misspelt one whatever their case and underscores, empty when none is close."""
+    items = [item for item in known if isinstance(item, str)]
+    found = [item for item in items if _letters(item) == _letters(name)]
+    if not found:
+        close = difflib.get_close_matches(name.lower(), [item.lower() for item in items], n=3, cutoff=_CLOSE)
+        found = [item for small in dict.fromkeys(close) for item in items if item.lower() == small]
+        found = [item for item in found if _alike(name.lower(), item.lower())]
+    return f"; did you mean {' or '.join(repr(item) for item in found[:3])}?" if found else ""
+
+
+def _letters(name: str) -> str:
+    """A name without its case, spaces and signs, of which there may be nothing else."""
+    return re.sub(r"[\W_]+", "", name).lower() or name
+
+
+def _alike(one: str, two: str) -> bool:
+    """Whether names that share letters are one name misspelt or cut short: ``wind`` and ``id`` are not."""
+    same = one[:1] == two[:1] or one in two or two in one
+    return same or difflib.SequenceMatcher(None, two, one).ratio() >= _CLOSER

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -306,7 +306,7 @@ def fit_rows(
     covariates: pd.DataFrame,
     columns: Sequence[str],
     *,
-    baseline: Baselines | None = None,
+    baseline_of: Callable[..., Baselines] | None = None,
     cured: bool = False,
     formula: str = "",
     fixed: Mapping[str, float] | None = None,
@@ -321,6 +321,7 @@ def fit_rows(
         check_censored(training.response)
     seen = outcome(training.response, log_time=family.log_time, labels=training.labels)
     state = training.state
+    baseline = None if baseline_of is None else baseline_of(seen, sampling=sampling)
     model = row_model(family, baseline, cured=cured, formulas=tuple(state.formula_columns))
     problem = _problem(state, model, seen, training.design, fixed)
     starts = _starts(problem, training.design)

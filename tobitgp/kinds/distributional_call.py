@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from tobitgp.data.outcome import outcome
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline
 from tobitgp.errors import SpecError
 from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
@@ -89,10 +88,8 @@ class Distributional(Kind):
 
     def maximum(self, rows: ParameterRows, asked: FitOptions) -> Any:
         refuse_with_mle(asked)
-        baseline = None
-        if rows.hazard is not None:
-            baseline = baseline_of(rows.hazard, outcome(rows.training.response, log_time=True))
-        own: dict[str, Any] = {"baseline": baseline, "cured": "cured" in rows.formulas}
+        own: dict[str, Any] = {"cured": "cured" in rows.formulas}
+        own["baseline_of"] = None if rows.hazard is None else partial(baseline_of, rows.hazard)
         own["formula"] = rows.written.formula if isinstance(rows.written, HazardFormula) else ""
         read = rows.spec, rows.training, rows.noise, rows.covariates(), rows.columns
         return fit_maximum(rows, asked, partial(fit_rows, *read, **own), fixed=asked.fixed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -127,7 +128,8 @@ def of_maximum(
         "centre": np.zeros(len(training.design.columns)),
         "cov_type": cov_type,
         "log_jacobian": seen.log_jacobian,
-        "training": training,
+        "sampling": sampling and cov_type != "nonrobust",
+        "training": replace(training, stated_sampling=sampling or training.stated_sampling),
         "covariates": covariates,
     }
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.row_warnings import warn_fractions
+from tobitgp.data.row_weights import warn_fractions
 from tobitgp.data.sources import refuse_partitioned
 from tobitgp.distributions.piecewise import band_of
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level

@@ -9,7 +9,7 @@ from typing import Any
 
 from tobitgp.data.outcome import warn_outlier
 from tobitgp.data.prepare import GatheredData, PartitionedData, TrainingData
-from tobitgp.data.row_warnings import warn_fractions
+from tobitgp.data.row_weights import warn_fractions
 from tobitgp.errors import SpecError
 from tobitgp.inference.fitted import Step
 from tobitgp.kinds.call import Call, Rows, read_rows

@@ -57,6 +57,7 @@ class LikelihoodParts(Source):
     cov_type: str
     log_jacobian: float  # what the log likelihood of log times needs to be that of the response
     llnull: float | None = None  # log likelihood with an intercept only, where it is known already
+    sampling: bool = False  # whether weights are those of a sample, whose covariance is robust
     training: TrainingData | None = None
     covariates: pd.DataFrame | None = None
     root: Array | None = None  # (k, m), R of the covariance ``R R'``, by which parameters are drawn; noted without rows

@@ -52,6 +52,7 @@ class ParametricParts(LikelihoodParts):
     of_subjects: bool = False  # whether rows are parts of the time of subjects
     frailties: Array | None = None  # (G, 2), shape and rate of their gamma distributions given what was seen
     code: IntArray | None = None  # (n,), group of each training row, where groups share a frailty
+    clusters: Clusters | None = None  # of training rows, whose scores are added up in a robust covariance
     last: float = np.inf  # the longest follow-up
 
     place_of_scale = None
@@ -160,11 +161,12 @@ class ParametricParts(LikelihoodParts):
         return False
 
     def reweighted(self, weight: Array) -> Self:
-        found = LikelihoodParts.reweighted(self, weight)
-        return found if self.code is None else replace(found, code=self.code[weight > 0.0])
+        found, at = LikelihoodParts.reweighted(self, weight), weight > 0.0
+        code = None if self.code is None else self.code[at]
+        return replace(found, code=code, clusters=None if self.clusters is None else self.clusters.among(at))
 
     def without_rows(self) -> Self:
-        return replace(LikelihoodParts.without_rows(self), code=None)
+        return replace(LikelihoodParts.without_rows(self), code=None, clusters=None)
 
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
         assert self.covariates is not None
@@ -233,7 +235,7 @@ def fit_parametric(
     check_covariance(cov_type)
     _check_events(training.response)
     seen = outcome(training.response, log_time=True, labels=training.labels)
-    baseline, design = baseline_of(family, seen), training.design
+    baseline, design = baseline_of(family, seen, sampling=sampling), training.design
     noise, H = FAMILIES[LINKS[family.link]], as_dense(design.H)
     own = baseline_names(training.state, baseline.names, written.stratum)
     code, shared = (None, np.zeros(0)) if frailty is None else pd.factorize(frailty[1], sort=True)
@@ -264,6 +266,7 @@ def fit_parametric(
         groups=tuple(x if type(x) in (str, int, float) else str(x) for x in np.asarray(shared).tolist()),
         frailties=None if frailty is None else frailties_at(hazard_problem(model), maximum.parameters),
         code=code,
+        clusters=Clusters.of(pd.factorize(subject)[0]) if groups is None and subject is not None else groups,
     )
 
 
@@ -295,8 +298,13 @@ def _last(seen: CensoredResponse) -> float:
     return float(np.where(np.isfinite(seen.upper), seen.upper, seen.lower).max())
 
 
-def baseline_of(family: PH, seen: Outcome) -> SplineBaseline | WeibullBaseline | GompertzBaseline:
-    """The baseline, with knots at the log times of events, those of intervals in their middle."""
+def baseline_of(
+    family: PH, seen: Outcome, *, sampling: bool = False
+) -> SplineBaseline | WeibullBaseline | GompertzBaseline:
+    """The baseline, with knots at the log times of events, those of intervals in their middle.
+
+    Weights are frequencies, or ``sampling`` weights, of which every event has one on average.
+    """
     if family.baseline != "spline":
         return WeibullBaseline() if family.baseline == "weibull" else GompertzBaseline()
     df = baseline_size(family)
@@ -304,7 +312,8 @@ def baseline_of(family: PH, seen: Outcome) -> SplineBaseline | WeibullBaseline |
     with np.errstate(over="ignore"):
         middle = np.log(0.5 * (np.exp(seen.lower) + np.exp(seen.upper)))[event]
     times = np.where(seen.exact[event], seen.lower[event], middle)
-    knots = make_knots(times, seen.weight[event], df)
+    weight = seen.weight[event]
+    knots = make_knots(times, weight / weight.mean() if sampling else weight, df)
     number, apart = len(np.unique(times)), np.diff(knots) > 1e-9 * max(1.0, float(np.abs(knots).max()))
     if number <= df or not apart.all():
         why = "and some of these are equal" if number > df else "which needs as many times"

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from tobitgp.data.prepare import PartitionedData
-from tobitgp.data.row_warnings import warn_fractions
+from tobitgp.data.row_weights import warn_fractions
 from tobitgp.data.sources import open_source
 from tobitgp.errors import SpecError
 from tobitgp.inference.given_parameters import GivenParameters, read_mapping

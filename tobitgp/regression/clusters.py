@@ -42,6 +42,10 @@ class Clusters:
             raise SpecError('cov_type "cluster" needs groups.')
         return groups if isinstance(groups, Clusters) else cls(np.asarray(groups)[:, None])
 
+    def among(self, at: BoolArray) -> Clusters:
+        """The same of some rows (n,)."""
+        return replace(self, code=self.code[at])
+
     def beside(self, H: Columns) -> Clusters:
         """The same, with what it needs to know of linear columns (n, p); of subjects with several rows nothing."""
         return self if len(self.code) != H.shape[0] else replace(self, levels=_of_one_cluster(self.code, H))

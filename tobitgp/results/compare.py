@@ -36,8 +36,12 @@ CRITERIA = {
     ),
     "loo": Criterion(1, 1.0, False, "it takes the rows of a fit, and draws of its parameters", True),
     "waic": Criterion(1, 1.0, False, "it takes the rows of a fit, and draws of its parameters", True),
-    "aic": Criterion(-1, 0.5, False, "it takes a maximised likelihood, which a posterior has not"),
-    "bic": Criterion(-1, 0.5, False, "it takes a maximised likelihood, which a posterior has not"),
+    "aic": Criterion(
+        -1, 0.5, False, "it takes a maximised likelihood, which neither a posterior nor sampling weights have"
+    ),
+    "bic": Criterion(
+        -1, 0.5, False, "it takes a maximised likelihood, which neither a posterior nor sampling weights have"
+    ),
 }
 EVIDENCE = "evidence"  # averaged over hyper-parameters where every fit has that, else at their maximum
 
@@ -64,7 +68,7 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = EVIDENCE) -> p
         A row for each model, the best first. ``value``; ``diff``, value less the best; ``se_diff``, its standard
         error from the differences row by row, NaN for evidence; ``weight``, the posterior probability of the model
         under equal prior probabilities, for ``"aic"`` Akaike's weight, for ``"loo"`` and ``"waic"`` its share in the
-        mixture that predicts best (stacking); ``kind`` of evidence; ``n``, frequency weights summed; ``converged``.
+        mixture that predicts best (stacking); ``kind`` of evidence; ``n``, weights summed; ``converged``.
 
     Raises
     ------

@@ -179,6 +179,11 @@ def likelihood_ratio(larger: Fit, smaller: Fit) -> WaldResults:
     """Twice the difference of the log likelihoods; see ``RegressionResults.lr_test``."""
     if getattr(smaller, "evidence_kind", None) != "loglik":
         raise SpecError(f"lr_test() takes a fit of method='mle', not {type(smaller).__name__}.")
+    if larger._of_sample or smaller._of_sample:
+        raise SpecError(
+            "lr_test() is not supported with sampling weights, whose unit would decide. Use wald_test() or anova(), "
+            "whose covariance is robust."
+        )
     if larger.parts.training is None or smaller.parts.training is None:
         raise SpecError(
             f"{NO_ROWS}, and lr_test() sees by the rows whether one model is a case of the other; "

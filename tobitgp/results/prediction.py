@@ -26,7 +26,8 @@ from tobitgp.results.predict import (
     read_questions,
     warn_infinite,
 )
-from tobitgp.results.rows import ask
+from tobitgp.results.row_contents import row_contents
+from tobitgp.results.rows import Asked, ask
 from tobitgp.results.terms import find_terms
 from tobitgp.typing import Array, Frame
 
@@ -255,7 +256,7 @@ def residuals(
     kind : {"quantile", "response", "pearson", "deviance", "cox_snell", "martingale"}
         ``"response"`` is in the units of the response, the others have none.
     rng : int or numpy Generator, optional
-        For the random part; None is deterministic.
+        For the random part, which belongs to what is known of a row and not to its position; None is deterministic.
 
     Returns
     -------
@@ -301,12 +302,21 @@ def residual_series(results: Fit, kind: str, rng: int | np.random.Generator | No
     if kind in own:
         values = own[kind](asked)
     elif kind == "quantile":
-        values = results._tails(asked).quantile(random_points(rng, len(asked.usable))[asked.usable])
+        values = quantile_residuals(results, asked, rng)
     else:
         values = getattr(results._tails(asked), kind)()
     why = "the response has no mean there, and kind='quantile' needs none" if kind == "response" else ""
     warn_infinite(values, asked, f"kind={kind!r}", why)
     return pd.Series(asked.spread(values), index=asked.index, name=kind)
+
+
+def quantile_residuals(results: Fit, asked: Asked, rng: int | np.random.Generator | None) -> Array:
+    """Of the training rows used, (n,); the random points belong to what is known of a row, not to its position."""
+    tails = results._tails(asked)
+    predicted = tails.quantile(np.full(len(tails.lower), 0.5))
+    uniform = np.empty(len(tails.lower))
+    uniform[row_contents(results.parts, predicted).order] = random_points(rng, len(uniform))
+    return tails.quantile(uniform)
 
 
 def predict_table(

@@ -117,6 +117,11 @@ class Results:
         """Whether training rows are parts of the time of subjects."""
         return bool(getattr(self._parts, "of_subjects", False))
 
+    @property
+    def _of_sample(self) -> bool:
+        """Whether standard errors are those of sampling weights, with which the likelihood has no unit."""
+        return bool(getattr(self._parts, "sampling", False))
+
     def _ratio_kind(self) -> RatioKind:
         """The ratio of hazards or odds that is the same at all times."""
         return family_ratio(self._parts)
@@ -513,26 +518,29 @@ class Results:
 
     @property
     def aic(self) -> float:
-        """``2 k - 2 llf`` on the scale of deviances, k the number of estimated parameters; NaN of a posterior.
+        """``2 k - 2 llf`` on the scale of deviances, k the number of estimated parameters.
+
+        NaN of a posterior, and with sampling weights, whose unit would decide.
 
         References
         ----------
         Akaike (1974), A new look at the statistical model identification, *IEEE Transactions on Automatic Control* 19,
         716-723.
         """
-        return 2.0 * (self._n_free - self.llf)
+        return np.nan if self._of_sample else 2.0 * (self._n_free - self.llf)
 
     @property
     def bic(self) -> float:
-        """``k log n - 2 llf`` on the scale of deviances, k the number of estimated parameters; NaN of a posterior.
+        """``k log n - 2 llf`` on the scale of deviances, k the number of estimated parameters.
 
-        n is ``nobs``, of accelerated failure times with ``id=`` the number of subjects.
+        n is ``nobs``, of accelerated failure times with ``id=`` the number of subjects. NaN of a posterior, and with
+        sampling weights, whose unit would decide.
 
         References
         ----------
         Schwarz (1978), Estimating the dimension of a model, *Annals of Statistics* 6, 461-464.
         """
-        return self._n_free * float(np.log(self._n_units)) - 2.0 * self.llf
+        return np.nan if self._of_sample else self._n_free * float(np.log(self._n_units)) - 2.0 * self.llf
 
     # -- questions ----------------------------------------------------------------------------------------------------
 

@@ -66,7 +66,8 @@ def likelihood_words(
     criteria: dict[str, float | str] = {"Log-likelihood:": results.llf}
     if results._knows_null and not np.isnan(results.llnull):
         criteria["LL-null:"] = results.llnull
-    criteria |= {"AIC:": results.aic, "BIC:": results.bic}
+    if not results._of_sample:
+        criteria |= {"AIC:": results.aic, "BIC:": results.bic}
     rows = rows_of(summary_frame(results, alpha), slice(6))
     bound = ~parts.maximum.free & np.isnan(parts.given_values)
     found = []

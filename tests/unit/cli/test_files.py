@@ -176,6 +176,17 @@ def test_rows_of_more_fields_than_the_header_are_refused(text, counts, suffix, t
     assert f"{counts}. Give every field a name" in said
 
 
+@pytest.mark.parametrize(("sep", "decimal", "word"), [(";", ",", "semicolons"), ("\t", ".", "tabs")])
+def test_other_separators_than_commas_are_named(sep, decimal, word, tmp_path):
+    path, data = tmp_path / "other.csv", pd.DataFrame({"flow": [1.5, 2.5], "conc": [0.5, 0.7]})
+    data.to_csv(path, sep=sep, decimal=decimal, index=False)
+    with pytest.raises(DataError, match=f"separated by {word}, not by commas") as said:
+        read_data(path)
+    assert f"sep={sep!r}" in str(said.value)
+    pd.read_csv(path, sep=sep, decimal=decimal).to_csv(path, index=False)
+    pd.testing.assert_frame_equal(read_data(path), data)
+
+
 def test_a_pipe_whose_rows_have_more_fields_than_the_header_is_refused(tmp_path):
     path = tmp_path / "pipe"
     os.mkfifo(path)

@@ -113,6 +113,14 @@ def test_unseen_levels_stay_an_error_where_the_column_is_linear_too(frame):
         ready("g + re(g)", frame).state.replay({"g": ["zz"]})
 
 
+@pytest.mark.parametrize("term", ["{}", "re({})", "gp(x, by={})"])
+@pytest.mark.parametrize("new", [["1"], pd.Categorical(["1"])])
+def test_categories_of_numbers_are_not_text(frame, term, new):
+    state = ready(term.format("k"), frame.assign(k=pd.Categorical(frame["k"]))).state
+    with pytest.raises(DataError, match=r"'k' held numbers in training and holds text now\. Convert it to numbers"):
+        state.replay({"x": [0.0], "k": new})
+
+
 @pytest.mark.parametrize("term", ["re({})", "gp(x, by={})"])
 def test_numbers_and_text_are_not_mixed_up(frame, term):
     with pytest.raises(DataError, match="'k' held numbers in training and holds text now"):

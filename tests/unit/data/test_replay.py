@@ -222,6 +222,14 @@ def test_new_data_that_lack_a_column(frame):
         training.state.replay([1, 2])
 
 
+def test_columns_that_the_model_uses_are_not_offered_for_others(frame):
+    training = ready("y ~ x1 + x2", frame.assign(x1=frame["x"], x2=frame["z"]))
+    with pytest.raises(DataError, match=r"lack the column 'x1'\.$"):
+        training.state.replay(frame[["y"]].assign(x2=1.0))
+    with pytest.raises(DataError, match=r"lack the column 'x1'; did you mean 'X_1'\?$"):
+        training.state.replay(frame[["y"]].assign(x2=1.0, X_1=1.0, x10=1.0))
+
+
 def test_new_data_as_a_dict(frame):
     training = ready("y ~ g + gp(x)", frame)
     design, usable = training.state.replay({"g": ["c", None, "a"], "x": [1, 2, None]})

@@ -15,11 +15,17 @@ NOISE = Noise("gaussian noise", "Compare families.", "Try family='student'")
 SETS = 2000
 
 
+def rows(scores, fit=None):
+    """Different rows of weight 1."""
+    n = len(scores)
+    return tests.ScoredResiduals(scores, np.ones(n), np.arange(n), np.zeros(n) if fit is None else fit)
+
+
 def alone(test):
     """A test as a finding of its own."""
 
-    def found(*given):
-        return judge([test(*given)])[0]
+    def found(scores, *given):
+        return judge([test(rows(scores), *given)])[0]
 
     return found
 
@@ -136,21 +142,21 @@ def test_columns_that_can_have_a_pattern_are_looked_at():
             "one": np.ones(n),
         }
     )
-    found = [one.name for one in residual_tests(normal(9, n)[0], np.arange(n), columns, NOISE)]
+    found = [one.name for one in residual_tests(rows(normal(9, n)[0], np.arange(n)), columns, NOISE)]
     along = ["spread in x", "pattern in x", "spread in level", "pattern in level", "spread in sex"]
     assert found == ["symmetry", "tails", "spread", *along]
-    constant = [one.name for one in residual_tests(normal(9, n)[0], np.zeros(n), columns[[]], NOISE)]
+    constant = [one.name for one in residual_tests(rows(normal(9, n)[0]), columns[[]], NOISE)]
     assert constant == ["symmetry", "tails"]
 
 
 def test_a_row_far_out_hides_nothing():
     z = np.append(normal(11, 100)[0], 1e9)
-    found = {one.name: one for one in judge(residual_tests(z, np.arange(101), pd.DataFrame(), NOISE))}
+    found = {one.name: one for one in judge(residual_tests(rows(z, np.arange(101)), pd.DataFrame(), NOISE))}
     assert found["tails"].verdict == BAD
     assert all(np.isfinite(one.value) for one in found.values())
 
 
 def test_residuals_of_one_size_do_not_spread():
     """Residuals far beyond all that can be computed are cut at one size."""
-    found = tests.spread(np.array([-8.2, 8.2] * 10), np.arange(20.0))
+    found = tests.spread(rows(np.array([-8.2, 8.2] * 10)), np.arange(20.0))
     assert found.p == pytest.approx(1.0)

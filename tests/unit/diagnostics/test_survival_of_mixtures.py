@@ -120,3 +120,18 @@ def test_right_models_are_flagged_at_the_level(method, kind, least, most):
 def test_a_posterior_of_another_form_leaves_the_curve(kind):
     rng = np.random.default_rng(3)
     assert survival_of(ends(humps(rng, 300), rng, kind), "exponential", 1, "vbcm").p < 0.02
+
+
+def test_fractional_weights_have_no_unit():
+    rng = np.random.default_rng(8)
+    data = ends(humps(rng, 80), rng, "right").assign(w=rng.uniform(0.5, 3.0, 80))
+    found = []
+    for unit in (1.0, 10.0):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of weights that are not whole numbers
+            weighted = data.assign(w=unit * data["w"])
+            res = tg.fit(
+                "interval(lower, upper) ~ mixture(1)", weighted, family="exponential", method="em", weights="w"
+            )
+        found.append(survival_test(res, remedies(res)))
+    np.testing.assert_allclose([found[1].value, found[1].p], [found[0].value, found[0].p], rtol=1e-3, atol=1e-6)

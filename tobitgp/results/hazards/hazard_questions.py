@@ -109,7 +109,8 @@ def proportionality(results: Fit, *, terms: bool = True) -> pd.DataFrame:
 
     Of each linear term, a factor as a whole, the score test of the products of its columns with the Kaplan-Meier
     estimate of what share has had an event, at the maximum of Cox's partial likelihood with Efron's treatment of
-    ties. Strata have risk sets of their own; processes and random effects are held at this fit's.
+    ties. Strata have risk sets of their own; processes and random effects are held at this fit's. With sampling
+    weights, those that are not whole numbers among them, the covariance of the scores is a sandwich, (PH11).
 
     Parameters
     ----------
@@ -129,7 +130,8 @@ def proportionality(results: Fit, *, terms: bool = True) -> pd.DataFrame:
     References
     ----------
     P. M. Grambsch and T. M. Therneau (1994), Proportional hazards tests and diagnostics based on weighted
-    residuals, *Biometrika* 81, 515-526; (PH4) of the theory pages.
+    residuals, *Biometrika* 81, 515-526; D. Y. Lin and L. J. Wei (1989), The robust inference for the Cox proportional
+    hazards model, *JASA* 84, 1074-1078; (PH4) and (PH11) of the theory pages.
 
     Examples
     --------

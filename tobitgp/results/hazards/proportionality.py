@@ -1,10 +1,8 @@
-"""Cox's partial likelihood and what it says of a fit: tests of proportional hazards, (PH4), and skewed coefficients."""
+"""What Cox's partial likelihood says of a fit: tests of proportional hazards, (PH4), and skewed coefficients."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -17,125 +15,27 @@ from tobitgp.diagnostics.residual_tests import RawTest
 from tobitgp.errors import SpecError
 from tobitgp.formula.hazard_formula import HazardFormula
 from tobitgp.numerics.nonparametric import kaplan_meier
+from tobitgp.regression.clusters import Clusters, middle
 from tobitgp.results.fit import Fit
 from tobitgp.results.hazards.cells import AtRisk, at_risk
+from tobitgp.results.hazards.partial_likelihood import maximise, risk_sets_of, score_residuals
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, IntArray
 
-_STEPS, _LONGEST, _SMALL = 12, 2.0, 1e-8  # of Newton's method, and of its steps in log hazards
-_FAR = 300.0  # logarithms of hazards below the largest, whose sums are numbers
-_TIES = 200  # events at one time that leave the risk set one after the other; more of them leave in groups
-
-
-class Partial(NamedTuple):
-    """The partial likelihood at some log hazards, and its derivatives in coefficients of X and of X g(t)."""
-
-    value: float
-    U: Array  # (p,), scores of X g(t)
-    U_x: Array  # (p,), scores of X
-    of_x: Array  # (p, p), information of X
-    of_both: Array  # (p, p)
-    of_g: Array  # (p, p), information of X g(t)
-    change: Array  # (p,), of the coefficients from where the search began
-
-
-@dataclass(frozen=True, slots=True)
-class RiskSets:
-    """Sums over rows at risk at m times of events; those at one time leave in turns, as Efron has them."""
-
-    risk: AtRisk
-    dead: IntArray  # rows with an event
-    of_dead: IntArray  # the time of each, among the m
-    by_exit: IntArray  # (n,), rows in the order of their exits
-    exited: IntArray  # (m,), how many of these have left before each time
-    by_entry: IntArray  # (n,)
-    entered: IntArray  # (m,), how many have entered before each time
-    time: IntArray  # (M,), the time of each turn
-    share: Array  # (M,), of the events at that time that have left before
-    mass: Array  # (M,), weight of the events of a turn
-
-    @classmethod
-    def of(cls, risk: AtRisk) -> RiskSets:
-        """From rows at risk; a weight of w is w events."""
-        dead = np.flatnonzero(risk.event & (risk.weight > 0.0))
-        times, of_dead = np.unique(risk.exit[dead], return_inverse=True)
-        weight = np.bincount(of_dead, risk.weight[dead])
-        turns = np.clip(np.round(weight), 1, _TIES).astype(np.intp)
-        time = np.repeat(np.arange(len(times)), turns)
-        turn = np.arange(len(time)) - np.repeat(np.cumsum(turns) - turns, turns)
-        by_exit, by_entry = np.argsort(risk.exit, kind="stable"), np.argsort(risk.entry, kind="stable")
-        exited, entered = np.searchsorted(risk.exit[by_exit], times), np.searchsorted(risk.entry[by_entry], times)
-        share, mass = turn / turns[time], (weight / turns)[time]
-        return cls(risk, dead, of_dead, by_exit, exited, by_entry, entered, time, share, mass)
-
-    def events(self, values: Array) -> Array:
-        """Sums (m, ...) over the events at each time of values (n, ...)."""
-        out = np.zeros((len(self.exited), *values.shape[1:]))
-        np.add.at(out, self.of_dead, values[self.dead])
-        return out
-
-    def turns(self, values: Array) -> Array:
-        """Sums (M, ...) of values (n, ...) over the rows that are at risk in each turn."""
-        late = _from(values[self.by_exit], self.exited) - _from(values[self.by_entry], self.entered)
-        share = self.share.reshape(-1, *[1] * (values.ndim - 1))
-        return np.asarray(late[self.time] - share * self.events(values)[self.time])
-
-
-def _from(values: Array, first: IntArray) -> Array:
-    """Sums (m, ...) of values (n, ...) from some place on."""
-    sums = np.concatenate([np.cumsum(values[::-1], axis=0)[::-1], np.zeros((1, *values.shape[1:]))])
-    return np.asarray(sums[first])
-
-
-def risk_sets_of(risk: AtRisk, stratum: IntArray) -> list[tuple[IntArray, RiskSets]]:
-    """Rows of every stratum (n,) in which an event was seen, and its risk sets."""
-    strata = [np.flatnonzero(stratum == code) for code in np.unique(stratum[risk.event])]
-    return [(here, RiskSets.of(risk.rows(here))) for here in strata]
-
-
-def maximise(X: Array, sets: Sequence[tuple[IntArray, RiskSets]], log_hazard: Array, g: Array | None = None) -> Partial:
-    """The partial likelihood at its maximum in the coefficients of X, by Newton's method from some log hazards."""
-    g, change = np.zeros(len(X)) if g is None else g, np.zeros(X.shape[1])
-    for _ in range(_STEPS):
-        made = [_scores(X[here], each, log_hazard[here], g[here]) for here, each in sets]
-        sums = [np.sum(values, axis=0) for values in zip(*made, strict=True)]
-        move = np.linalg.pinv(sums[3], hermitian=True) @ sums[2]
-        step = X @ move
-        furthest = float(np.abs(step).max(initial=0.0))
-        if furthest < _SMALL:
-            break
-        scale = min(1.0, _LONGEST / furthest)
-        log_hazard, change = log_hazard + scale * step, change + scale * move
-    value, U, U_x, of_x, of_both, of_g = sums
-    return Partial(float(value), U, U_x, of_x, of_both, of_g, change)
-
-
-def _scores(X: Array, sets: RiskSets, log_hazard: Array, g: Array) -> tuple[float, Array, Array, Array, Array, Array]:
-    """The logarithm of the partial likelihood and its derivatives, as of `Partial`."""
-    at = np.zeros(len(sets.exited))
-    at[sets.of_dead] = g[sets.dead]
-    at = at[sets.time]
-    log_hazard = np.maximum(log_hazard - log_hazard.max(), -_FAR)
-    hazard, weight = sets.risk.weight * np.exp(log_hazard), sets.risk.weight[sets.dead]
-    # Rounding of differences of sums must not leave less than those who have the event.
-    total = np.maximum(sets.turns(hazard), (1.0 - sets.share) * sets.events(hazard)[sets.time])
-    mean = sets.turns(hazard[:, None] * X) / total[:, None]
-    seen = weight[:, None] * X[sets.dead]
-    of = np.empty((3, X.shape[1], X.shape[1]))
-    for j, x in enumerate(X.T):
-        second = sets.turns((hazard * x)[:, None] * X) / total[:, None]
-        V = sets.mass[:, None] * (second - mean[:, [j]] * mean)
-        of[:, j] = np.stack([np.ones_like(at), at, at**2]) @ V
-    value = float(weight @ log_hazard[sets.dead] - sets.mass @ np.log(total))
-    return value, g[sets.dead] @ seen - (at * sets.mass) @ mean, seen.sum(axis=0) - sets.mass @ mean, *of
-
 
 def proportionality_table(
-    parts: Source, written: HazardFormula, design: Design, risk: AtRisk, location: Array, *, terms: bool = True
+    parts: Source,
+    written: HazardFormula,
+    design: Design,
+    risk: AtRisk,
+    location: Array,
+    *,
+    terms: bool = True,
+    clusters: Clusters | None = None,
 ) -> pd.DataFrame:
     """Tests of the terms, or columns, of a linear part; ``location`` (n,) is minus the log hazard but for the baseline.
 
-    The other parts of the log hazard are held at the fit's.
+    The other parts of the log hazard are held at the fit's. Sampling weights take a sandwich, of rows or of clusters.
     """
     columns = tested_columns(parts, written)
     if not columns:
@@ -143,7 +43,10 @@ def proportionality_table(
     X = as_dense(design.H)[:, columns]
     X = X - X.mean(axis=0)
     X = X / np.where((sd := X.std(axis=0)) > 0.0, sd, 1.0)
-    U, V = _score_at_maximum(X, risk, -location, strata_of(parts, written, len(X)))
+    if parts.rows.sampling and clusters is None:
+        clusters = Clusters.of(np.arange(len(X)))
+    sandwich = clusters if parts.rows.sampling else None
+    U, V = _score_at_maximum(X, risk, -location, strata_of(parts, written, len(X)), sandwich)
     names = {parts.state.linear.columns[i]: (i,) for i in columns}
     tested = {
         name: [columns.index(i) for i in of] for name, of in (_own_terms(parts, columns) if terms else names).items()
@@ -176,18 +79,29 @@ def _own_terms(parts: Source, columns: list[int]) -> dict[str, tuple[int, ...]]:
     return {name: of for name, of in found.items() if of}
 
 
-def _score_at_maximum(X: Array, risk: AtRisk, log_hazard: Array, stratum: IntArray) -> tuple[Array, Array]:
+def _score_at_maximum(
+    X: Array, risk: AtRisk, log_hazard: Array, stratum: IntArray, clusters: Clusters | None
+) -> tuple[Array, Array]:
     """Scores (p,) of X g(t) and their covariance, where Cox's partial likelihood has its maximum in the coefficients.
 
-    ``g`` is of all strata together, as in cox.zph.
+    ``g`` is of all strata together, as in cox.zph. With clusters weights are those of a sample, and the covariance is
+    that of the sums of residuals within clusters, (PH11).
     """
     times, survival = kaplan_meier(risk.exit, risk.event, risk.weight, risk.entry)
     before = 1.0 - np.concatenate([[1.0], survival[:-1]])
     g = before[np.searchsorted(times, risk.exit)]
     g = g - np.average(g[risk.event], weights=risk.weight[risk.event])
-    found = maximise(X, risk_sets_of(risk, stratum), log_hazard, g)
+    strata = risk_sets_of(risk, stratum, sampling=clusters is not None)
+    found = maximise(X, strata, log_hazard, g)
     slope = np.linalg.pinv(found.of_x, hermitian=True) @ found.of_both
-    return found.U - slope.T @ found.U_x, found.of_g - slope.T @ found.of_both
+    U, p = found.U - slope.T @ found.U_x, X.shape[1]
+    if clusters is None:
+        return U, found.of_g - slope.T @ found.of_both
+    own, at = np.zeros_like(X), log_hazard + X @ found.change
+    for here, sets in strata:
+        of_x, of_g = score_residuals(X[here], sets, at[here], g[here])
+        own[here] = of_g - of_x @ slope
+    return U, middle(clusters, own, risk.weight, float(len(X)), np.eye(p), np.zeros(p, dtype=np.bool_))
 
 
 def proportionality_findings(

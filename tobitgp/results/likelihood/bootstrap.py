@@ -14,7 +14,6 @@ from scipy.special import ndtr, ndtri
 
 from tobitgp.data.absorbed import Absorbed, Columns
 from tobitgp.data.frames import read_clusters
-from tobitgp.data.row_warnings import are_whole
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, TobitGPError, user_level
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.predict import check_alpha
@@ -111,8 +110,8 @@ def bootstrap(
     """Draw rows, or whole clusters of them, again and fit each time.
 
     A row is drawn with what is known of it, so that censored rows stay censored; levels that were not drawn are left
-    out. Of start-stop rows subjects are drawn. Whole-number weights are frequencies: a row of weight c is c rows. Rows
-    with other weights, which are sampling weights, keep them, and so do clusters.
+    out. Of start-stop rows subjects are drawn. A row of frequency weight c is c rows. Rows with sampling weights keep
+    them, and so do clusters.
 
     Parameters
     ----------
@@ -173,7 +172,7 @@ def resampled(refit: Any, n: int, groups: Any, rng: int | np.random.Generator | 
         raise SpecError("bootstrap() starts from a maximum, and this fit has not converged; see its warning.")
     weight = parts.rows.response.weight
     code = _read_groups(parts, groups) if groups is not None else results._units()
-    code = code if code is not None or are_whole(weight) else np.arange(len(weight))
+    code = np.arange(len(weight)) if code is None and parts.rows.sampling else code
     draws = [refit(_drawn(weight, code, rng)) for _ in range(n)]
     found = np.array([each for each in draws if each is not None])
     failed = n - len(found)

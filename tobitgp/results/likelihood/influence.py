@@ -22,7 +22,7 @@ def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:
     Parameters
     ----------
     scaled : bool
-        In standard errors (dfbetas), by the observed information.
+        In standard errors (dfbetas), by the observed information; with sampling weights in those of the fit.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:
     if scaled:
         information = {"covariance": maximum.inverse_information, "unidentified": maximum.unidentified}
         kind: Any = type(results)
-        own: Fit = kind(replace(found, **information))
+        own: Fit = results if results._of_sample else kind(replace(found, **information))
         se = np.concatenate([own._linear.errors(), own._rest.theta_sd])
         change = np.divide(change, se, out=np.zeros_like(change), where=se > 0.0)
     names = [*parts.columns]

@@ -178,7 +178,8 @@ class LikelihoodResults(Results):
         Raises
         ------
         SpecError
-            If ``other`` has no fewer parameters, a higher likelihood, or other rows, or a fit holds no training rows.
+            If ``other`` has no fewer parameters, a higher likelihood, or other rows, a fit holds no training rows, or
+            its weights are sampling weights.
 
         References
         ----------

@@ -151,6 +151,8 @@ class ParametricHazardResults(LikelihoodResults):
     def proportionality(self, *, terms: bool = True) -> pd.DataFrame:
         """Test whether coefficients change over time, as :meth:`HazardResults.proportionality` does.
 
+        With ``cov_type="cluster"`` and sampling weights, residuals are added up within clusters.
+
         Parameters
         ----------
         terms : bool
@@ -170,7 +172,7 @@ class ParametricHazardResults(LikelihoodResults):
         References
         ----------
         P. M. Grambsch and T. M. Therneau (1994), Proportional hazards tests and diagnostics based on weighted
-        residuals, *Biometrika* 81, 515-526; (PH4) of the theory pages.
+        residuals, *Biometrika* 81, 515-526; (PH4) and (PH11) of the theory pages.
 
         Examples
         --------
@@ -188,7 +190,7 @@ class ParametricHazardResults(LikelihoodResults):
             raise SpecError("proportionality() takes rows that are exact or right-censored, entered late or not.")
         training = training_rows(parts, "proportionality()")
         at = training.design, at_risk(training.response), -parts.predictors(training.design)[0]
-        return proportionality_table(parts, parts.written, *at, terms=terms)
+        return proportionality_table(parts, parts.written, *at, terms=terms, clusters=parts.clusters)
 
     # -- what questions need ------------------------------------------------------------------------------------------
 
