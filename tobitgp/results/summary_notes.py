@@ -10,7 +10,7 @@ import numpy as np
 
 from tobitgp.numerics.bordered import variances
 from tobitgp.results.fit import Fit
-from tobitgp.results.parameter_tables import summary_frame
+from tobitgp.results.parameter_tables import parameter_frame
 from tobitgp.results.words import CENSORED, ROBUST, Notes, Rows, SummaryTable, Words, not_converged, noted, rows_of
 
 # As names of distributions are written in the middle of a title, where not as families are named.
@@ -67,7 +67,7 @@ def likelihood_words(
     if results._knows_null and not np.isnan(results.llnull):
         criteria["LL-null:"] = results.llnull
     criteria |= {"AIC:": results.aic, "BIC:": results.bic}
-    rows = rows_of(summary_frame(results, alpha), slice(6))
+    rows = rows_of(parameter_frame(results, alpha), slice(6))
     bound = ~parts.maximum.free & np.isnan(parts.given_values)
     found = []
     for group in groups:
