@@ -247,7 +247,10 @@ def copies(res, model, rng):
 
 @question(2)
 def residuals(res, model, rng):
-    return res.residuals(some(rng, ["quantile", "cox_snell", "martingale", "response", "pearson"]), rng=1)
+    found = res.residuals(some(rng, ["quantile", "cox_snell", "martingale", "response", "pearson"]), rng=1)
+    if not hasattr(res, "responses"):
+        return found
+    return found.where(model.data[list(res.responses)].notna().to_numpy(), 0.0)  # a response may be missing in a row
 
 
 @question()
