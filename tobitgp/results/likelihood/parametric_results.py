@@ -232,7 +232,7 @@ class ParametricHazardResults(LikelihoodResults):
     def _log_ratios(self, contrasts: Contrasts, sign: float) -> Linear:
         return self._linear.combine(sign * contrasts.columns, -sign * contrasts.offset)
 
-    def _ratio_table(  # type: ignore[override]
+    def _ratio_table(
         self, alpha: float = 0.05, terms: Any = None, at: Any = None, reference: Any = None
     ) -> pd.DataFrame:
         own = self._own_terms() if at is None and terms is None else terms
