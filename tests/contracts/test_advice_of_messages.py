@@ -72,6 +72,16 @@ MISTAKES = {
         "merge levels, or use cov_type='nonrobust'",
         (lambda: fit("y ~ x", cov_type="HC0"), lambda: fit("y ~ x + solo", cov_type="nonrobust")),
     ),
+    "a unit far from the column": Mistake(
+        lambda: fit("Surv(t, e) ~ x", D.assign(x=1e-5 * D["x"]), family="weibull").hazard_ratios(),
+        "Rescale the column, e.g. data['x'] / 1e-05",
+        (lambda: fit("Surv(t, e) ~ x", D.assign(x=1e-5 * D["x"] / 1e-05), family="weibull").hazard_ratios(),),
+    ),
+    "averages of two signs": Mistake(
+        lambda: tg.contrast(fit("y ~ x"), {"x": -3.0}, {"x": 3.0}, "median", scale="ratio"),
+        "Use scale='difference'",
+        (lambda: tg.contrast(fit("y ~ x"), {"x": -3.0}, {"x": 3.0}, "median", scale="difference"),),
+    ),
     # errors about the formula
     "a factor of R's": Mistake(lambda: fit("y ~ factor(g)"), "A factor is written C(g)", (lambda: fit("y ~ C(g)"),)),
     "a factor of Stata's": Mistake(lambda: fit("y ~ i.g"), "A factor is written C(g)", (lambda: fit("y ~ C(g)"),)),

@@ -10,6 +10,7 @@ import numpy as np
 
 import tobitgp as tg
 from support.random_tables import new_rows
+from support.unexplained import documented
 
 QUESTIONS = {}
 NEEDS = {
@@ -107,8 +108,7 @@ def summary(res, model, rng):
     table._repr_html_()
     if not hasattr(res, "summary_frame"):
         return None
-    found = res.summary_frame()  # in which sigma has no z, and no ratio
-    return found[[name for name in found if not re.search("[zP]|exp", str(name))]]
+    return documented("summary_frame", res.summary_frame())
 
 
 @question(5)
@@ -171,7 +171,7 @@ def marginal_effects(res, model, rng):
 
 @question()
 def anova(res, model, rng):
-    return res.anova().drop(columns="edf", errors="ignore")  # of processes alone
+    return documented("anova", res.anova())
 
 
 @question()
@@ -247,7 +247,10 @@ def copies(res, model, rng):
 
 @question(2)
 def residuals(res, model, rng):
-    return res.residuals(some(rng, ["quantile", "cox_snell", "martingale", "response", "pearson"]), rng=1)
+    found = res.residuals(some(rng, ["quantile", "cox_snell", "martingale", "response", "pearson"]), rng=1)
+    if not hasattr(res, "responses"):
+        return found
+    return found.where(model.data[list(res.responses)].notna().to_numpy(), 0.0)  # a response may be missing in a row
 
 
 @question()

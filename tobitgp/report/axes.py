@@ -128,7 +128,7 @@ def plain_numbers(axis: Any, low: float, high: float) -> None:
     """Label a logarithmic axis in plain numbers, between powers of ten too where there are few."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    few = np.log10(high / low) < 3.0
+    few = np.log10(high) - np.log10(low) < 3.0
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())

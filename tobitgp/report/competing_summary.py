@@ -45,7 +45,7 @@ def cause_words(results: Fit, alpha: float) -> Words:
     """What a summary says of competing risks: a table for each cause."""
     counts, facts, tables = results.counts, [("Causes:", str(len(results._causes)))], []
     for cause, fit in results.parts.fits.items():
-        tables.append(SummaryTable("coef", rows_of(fit.summary_frame(alpha), slice(6)), of=f"{cause}:"))
+        tables.append(SummaryTable("coef", rows_of(fit._parameter_frame(alpha), slice(6)), of=f"{cause}:"))
         facts.append((f"  {cause}:", f"{counts[cause]} events, {fit._family_in_words}, {fit.method}"))
     sums = {"Log-likelihood:": results.llf, "Log evidence:": results.log_evidence}
     criteria = {name: value for name, value in sums.items() if np.isfinite(value)}

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.report.axes import BLUE, GREY, INK, as_label, closing_what_fails, given_or_new
 from tobitgp.results.counterfactuals import column_levels
 from tobitgp.results.fit import Fit
 from tobitgp.results.hazard_ratios import HIGH, LOW, chosen_terms, of_columns, of_process
+from tobitgp.results.not_finite import warn_of_ratios
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.predict import check_alpha, check_flag
 from tobitgp.results.ratios import Compared
@@ -42,6 +44,9 @@ def plot_forest(results: Fit, hazard_ratios: bool, terms: Any = None, *, alpha: 
     rows = results._forest(terms, alpha, ratios=ratios)
     if not rows:
         raise SpecError("This model has no coefficient to draw.")
+    if ratios:
+        numbers = pd.DataFrame([row[1:] for row in rows], index=[row.label for row in rows])
+        warn_of_ratios(results, "plot_forest()", numbers)
     ax = given_or_new(ax, (7.2, 1.1 + _HEIGHT * len(rows)))
     name = "coefficient" if kind is None else _WORDS[kind.name == HAZARD]
     _draw(ax, rows, f"{name}, {100 * (1 - alpha):g}% interval", log=ratios)

@@ -29,7 +29,7 @@ from tobitgp.results.fit import Fit
 from tobitgp.results.hazards.cell_times import beyond_words
 from tobitgp.results.hazards.hazard_parts import DRAWS, HazardParts, drawn_hazards
 from tobitgp.results.hazards.proportionality import skewed_note
-from tobitgp.results.parameter_tables import summary_frame
+from tobitgp.results.parameter_tables import parameter_frame
 from tobitgp.results.summary_notes import row_notes
 from tobitgp.results.words import SummaryTable, Words, not_converged, noted, rows_of, untested
 from tobitgp.typing import Array
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 def hazard_words(results: Fit, alpha: float) -> Words:
     """What a summary says of proportional hazards: coefficients, hazard ratios, the other parameters."""
-    parts, rows = results.parts, rows_of(summary_frame(results, alpha))
+    parts, rows = results.parts, rows_of(parameter_frame(results, alpha))
     p, cells = parts.n_linear, parts.cells
     of_band = [parts.family.baseline == "piecewise" and "cell_band" in name for name, _ in rows[:p]]
     shown = [row for row, hidden in zip(rows[:p], of_band, strict=True) if not hidden]

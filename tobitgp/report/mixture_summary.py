@@ -24,7 +24,7 @@ from tobitgp.report.axes import (
 from tobitgp.report.plots import POINTS, draw_kaplan_meier, draw_numbers, is_discrete, time_grid
 from tobitgp.report.residual_figures import dots, draw_envelope, normal_quantiles
 from tobitgp.results.fit import Fit
-from tobitgp.results.parameter_tables import summary_frame
+from tobitgp.results.parameter_tables import parameter_frame
 from tobitgp.results.prediction import residual_series
 from tobitgp.results.summary_notes import model_title, row_notes
 from tobitgp.results.words import Notes, SummaryTable, Words, not_converged, noted, rows_of, untested
@@ -61,7 +61,7 @@ def mixture_words(results: Fit, alpha: float = 0.05, kind: CovKind | None = None
     criteria: dict[str, float | str] = {"Log-likelihood:": results.llf, "AIC:": results.aic, "BIC:": results.bic}
     if results.parts.bayes:
         criteria = {"ELBO:": results.elbo, "Log evidence:": results.log_evidence}
-    rows = rows_of(summary_frame(results, alpha, kind)[np.tile(fit.shown, len(results.parts.names) // fit.k)])
+    rows = rows_of(parameter_frame(results, alpha, kind)[np.tile(fit.shown, len(results.parts.names) // fit.k)])
     unknown = dict.fromkeys((name for name, _ in rows), "(not determined)")
     counts = [
         (f"component {i + 1}", (f"{fit.counts[i]:.1f}", f"{fit.exact_counts[i]:.1f}"))

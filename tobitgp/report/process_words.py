@@ -14,7 +14,7 @@ from tobitgp.inference.fitted import bound_words, coarse_remedy, coarse_words, r
 from tobitgp.kinds.process import ProcessParts
 from tobitgp.results.fit import Fit
 from tobitgp.results.parameter_estimates import slope_posterior
-from tobitgp.results.parameter_tables import summary_frame
+from tobitgp.results.parameter_tables import parameter_frame
 from tobitgp.results.priors import PriorRow, line_rows, linear_rows
 from tobitgp.results.process.process_effects import scale_at_means
 from tobitgp.results.summary_notes import model_title, power_notes, ratio_words, row_notes, scale_formula, times_note
@@ -57,7 +57,7 @@ def power_words(results: Any, alpha: float = 0.05) -> Words:
         criteria["Log evidence, integrated:"] = results.log_evidence_integrated
     p, best = len(results.model.exog_names), results.parts.fits[results.parts.best]
     called = curve_names(best)
-    rows = [(called.get(name, name), row) for name, row in rows_of(summary_frame(results, alpha), slice(6))]
+    rows = [(called.get(name, name), row) for name, row in rows_of(parameter_frame(results, alpha), slice(6))]
     power = results.power_interval(1.0 - alpha)
     of_power = ("power", [power[name] for name in ("estimate", "se", "lower", "upper")])
     tables = [
@@ -136,7 +136,7 @@ def _short(name: str, size: int = 24) -> str:
 
 def _tables(results: Fit, alpha: float) -> list[SummaryTable]:
     """Tables of coefficients and of hyper-parameters."""
-    rows, parameters = rows_of(summary_frame(results, alpha), slice(6)), results.parts.fitted.parameters
+    rows, parameters = rows_of(parameter_frame(results, alpha), slice(6)), results.parts.fitted.parameters
     p, curves = len(results.parts.gp.columns), curve_names(results.parts)
     hyper = [(curves.get(name, name), row) for name, row in untested(rows[p:])]
     priors = {name: _prior(results, i) for i, (name, _) in enumerate(hyper) if parameters.free[i]}

@@ -30,13 +30,13 @@ from tobitgp.results.fit import Fit
 from tobitgp.results.latent.latent_questions import latent
 from tobitgp.results.multivariate.multivariate_predictions import predict
 from tobitgp.results.multivariate.stacked_rows import RESIDUAL
-from tobitgp.results.parameter_tables import summary_frame
+from tobitgp.results.parameter_tables import parameter_frame
 from tobitgp.results.words import SummaryTable, Words, not_converged, noted, rows_of, untested
 
 
 def several_words(results: Fit, alpha: float) -> Words:
     """What a summary says of several responses: all parameters, in the units of the responses."""
-    rows, p = rows_of(summary_frame(results, alpha), slice(6)), len(results._columns)
+    rows, p = rows_of(parameter_frame(results, alpha), slice(6)), len(results._columns)
     model = [
         ("Responses:", str(len(results.parts.labels))),
         ("Family:", results.parts.stacked.family.name),

@@ -204,6 +204,11 @@ def plot_forest(
     SpecError
         As of :meth:`hazard_ratios`, or if ``ax`` is no matplotlib axes.
 
+    Warns
+    -----
+    ApproximationWarning
+        As of :meth:`hazard_ratios`, if ratios are drawn; those that are 0 or infinite are at the edge of the axis.
+
     References
     ----------
     Lewis and Clarke (2001), Forest plots: trying to see the wood and the trees, *BMJ* 322, 1479-1480.

@@ -22,10 +22,12 @@ from tobitgp.errors import SpecError
 from tobitgp.formula.linear_terms import mentions
 from tobitgp.results.counterfactuals import column_levels
 from tobitgp.results.fit import Fit
+from tobitgp.results.not_finite import warn_of_ratios
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.ratios import Compared, Contrasts
 from tobitgp.results.rows import ask
 from tobitgp.results.terms import OFFSET, Term, model_terms, term_columns
+from tobitgp.results.words import HAZARD, ODDS
 
 LOW, MIDDLE, HIGH = 0.1, 0.5, 0.9  # shares of the training inputs below those at which processes are shown
 
@@ -33,20 +35,22 @@ LOW, MIDDLE, HIGH = 0.1, 0.5, 0.9  # shares of the training inputs below those a
 def hazard_ratios(
     results: Fit, alpha: float = 0.05, terms: Any = None, at: Any = None, reference: Any = None
 ) -> pd.DataFrame:
-    """Hazard ratios of Weibull and exponential times, survival odds ratios of log-logistic ones.
+    """Hazard ratios of Weibull and exponential times and of models of hazards, odds ratios of log-logistic times.
 
     A row for each linear coefficient: the ratio by which one unit of the column multiplies the hazard at any time.
     Of a process the ratio between inputs, by default those below which 10% and 90% of the training inputs lie against
     their median, for each level of ``by=``; ratios of random effects are found with ``at``, and all others are
     conditional on these. What is known of f at both inputs and of sigma counts together, so that a ratio is no ratio of
-    two marginal bands; where hyper-parameters were not averaged over sigma is taken as known.
+    two marginal bands; where hyper-parameters were not averaged over sigma is taken as known. Models of hazards have
+    a scale of 1, and with ``link="odds"`` odds ratios of the event before any time.
 
     Parameters
     ----------
     alpha : float
         Probability left out of the intervals, between 0 and 1.
     terms : str or list of str, optional
-        Terms of the formula, or columns of the linear part; all without. With ``at`` the terms whose sum is compared.
+        Terms of the formula, or columns of the linear part; by default all that do not change over time. With ``at``
+        the terms whose sum is compared.
     at : DataFrame or dict of columns, optional
         Rows to compare with ``reference`` instead: all terms that use a column named here change together.
     reference : dict, optional
@@ -65,14 +69,20 @@ def hazard_ratios(
     ------
     SpecError
         If the family has no ratio that is the same at all times, or sigma differs from row to row; for unknown terms
-        or columns, an ``alpha`` outside 0 to 1, or lacking training rows.
+        or columns, two strata, an ``alpha`` outside 0 to 1, or lacking training rows.
     DataError, UnseenLevelError
         If values of ``at`` or ``reference`` cannot be used.
+
+    Warns
+    -----
+    ApproximationWarning
+        If ratios are 0 or infinite, because the unit of a column is far from its standard deviation, or because the
+        rows hardly determine a coefficient.
 
     References
     ----------
     Kalbfleisch and Prentice (2002), *The Statistical Analysis of Failure Time Data*, 2nd ed., sections 2.3 and 7.2;
-    (SUR11) and (SUR12) of the theory pages.
+    (SUR11), (SUR12) and (PH5) of the theory pages.
 
     Examples
     --------
@@ -87,6 +97,16 @@ def hazard_ratios(
     age = 70 against 60    1.177
     Name: exp(coef), dtype: float64
     """
+    table: pd.DataFrame = results._ratio_table(alpha, terms, at, reference)
+    known = [name for name in table if name in (HAZARD, ODDS, "lower", "upper")]
+    warn_of_ratios(results, "hazard_ratios()", table[known])
+    return table
+
+
+def ratio_table(
+    results: Fit, alpha: float = 0.05, terms: Any = None, at: Any = None, reference: Any = None
+) -> pd.DataFrame:
+    """The table of `hazard_ratios`."""
     alpha, kind = check_alpha(alpha), results._ratio_kind()
     tables = []
     for labels, contrasts in compared(results, terms, at, reference):
@@ -101,7 +121,7 @@ def hazard_ratios(
 
 def ratio_tables(results: Fit, alpha: float) -> list[pd.DataFrame]:
     """Tables of hazard or odds ratios that summaries show."""
-    return [hazard_ratios(results, alpha)]
+    return [results._ratio_table(alpha)]
 
 
 # -- what is compared -------------------------------------------------------------------------------------------------

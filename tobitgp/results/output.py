@@ -144,7 +144,7 @@ def coef_table(results: Any) -> pd.DataFrame:
 
     NaN where a number has no meaning: standard errors of fixed parameters, ``t`` and ``p`` of hyper-parameters.
     """
-    wide, narrow = results.summary_frame(0.05), results.summary_frame(0.1)
+    wide, narrow = results._parameter_frame(0.05), results._parameter_frame(0.1)
     error = wide["std err"]
     columns = {
         "b": wide["coef"],

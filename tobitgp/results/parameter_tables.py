@@ -9,6 +9,7 @@ import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.results.fit import Fit
+from tobitgp.results.not_finite import warn_of_ratios
 from tobitgp.results.parameter_estimates import CovKind
 from tobitgp.results.predict import check_alpha, check_flag
 from tobitgp.results.views import FRAME_COLUMNS, RATIO_COLUMNS
@@ -128,6 +129,11 @@ def summary_frame(results: Fit, alpha: float = 0.05, kind: CovKind | None = None
     SpecError
         As of :meth:`conf_int`.
 
+    Warns
+    -----
+    ApproximationWarning
+        If ``exp(coef)`` or its ends are 0 or infinite.
+
     Examples
     --------
     >>> import tobitgp as tg
@@ -138,6 +144,13 @@ def summary_frame(results: Fit, alpha: float = 0.05, kind: CovKind | None = None
     age       -0.14     0.19 -0.74   0.46  -0.51   0.23
     sigma      5.00     0.00   NaN    NaN   5.00   5.00
     """
+    frame: pd.DataFrame = results._parameter_frame(alpha, kind)
+    warn_of_ratios(results, "summary_frame()", frame[[name for name in RATIO_COLUMNS if name in frame]])
+    return frame
+
+
+def parameter_frame(results: Fit, alpha: float = 0.05, kind: CovKind | None = None) -> pd.DataFrame:
+    """The table of `summary_frame`."""
     alpha, (linear, rest) = check_alpha(alpha), results._estimates(kind)
     rows = [
         [linear.coefficients(), linear.errors(), linear.z_values(), linear.p_values(), *linear.interval(alpha).T],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from tobitgp.data.table import MAX_ROWS_NAMED, RowNames
-from tobitgp.errors import ApproximationWarning, SpecError, user_level
+from tobitgp.errors import SpecError
 from tobitgp.posterior import questions
 from tobitgp.posterior.questions import QUESTIONS, Question
 from tobitgp.results.rows import Asked, Labelled
@@ -53,15 +51,6 @@ Ask = Callable[[bool, Asked], Question]
 def whats(known: tuple[str, ...] = WHATS) -> tuple[str, ...]:
     """What is predicted: what is ``known``, and what else the registry of questions has."""
     return (*known, *(name for name in QUESTIONS if name not in WHATS))
-
-
-def warn_infinite(values: Array, rows: Labelled, what: str, why: str = "") -> None:
-    """Name the usable rows whose values (n,) are no finite numbers, and say why."""
-    at = np.flatnonzero(~np.isfinite(values))
-    if len(at):
-        why = why or "the distribution there has no such value, as a mean, or it is beyond the largest number"
-        named = RowNames(len(at), tuple(map(str, rows.labels[at[:MAX_ROWS_NAMED]])))
-        warnings.warn(f"{what} is not finite in {named}: {why}.", ApproximationWarning, stacklevel=user_level())
 
 
 def _log_normal(mean: Array, sd: Array, level: float | None) -> dict[str, Array]:

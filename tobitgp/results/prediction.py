@@ -16,6 +16,7 @@ from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import random_points
 from tobitgp.posterior.questions import QUESTIONS
 from tobitgp.results.fit import Fit
+from tobitgp.results.not_finite import warn_of_rows
 from tobitgp.results.predict import (
     _log_normal,
     check_alpha,
@@ -24,7 +25,6 @@ from tobitgp.results.predict import (
     predict_lazily,
     prediction_table,
     read_questions,
-    warn_infinite,
 )
 from tobitgp.results.row_contents import row_contents
 from tobitgp.results.rows import Asked, ask
@@ -306,7 +306,7 @@ def residual_series(results: Fit, kind: str, rng: int | np.random.Generator | No
     else:
         values = getattr(results._tails(asked), kind)()
     why = "the response has no mean there, and kind='quantile' needs none" if kind == "response" else ""
-    warn_infinite(values, asked, f"kind={kind!r}", why)
+    warn_of_rows(values, asked, f"kind={kind!r}", why)
     return pd.Series(asked.spread(values), index=asked.index, name=kind)
 
 
@@ -360,7 +360,7 @@ def predict_table(
     asked = ask(parts, new, exclude, instead="what='uncensored'")
     columns = results._answer(asked, [make(positive, asked) for make in asks.values()], level, se=bool(se))
     for column in () if results._no_mean or results._defective else columns:
-        warn_infinite(next(iter(column.values())), asked, f"what={what!r}")
+        warn_of_rows(next(iter(column.values())), asked, f"what={what!r}")
     return prediction_table(what, asked, dict(zip(asks, columns, strict=True)), listed=listed, bands=bands)
 
 

@@ -586,7 +586,9 @@ class Results:
     t_test = hypotheses.t_test
     wald_test = hypotheses.wald_test
     anova = anova.anova
+    _ratio_table = hazard_ratios.ratio_table
     _ratio_tables = hazard_ratios.ratio_tables
+    _parameter_frame = parameter_tables.parameter_frame
 
     conformalise = conformal.conformalise
     _contrast = standardise.contrast_of

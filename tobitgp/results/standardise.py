@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 from typing import Any
 
@@ -13,12 +12,13 @@ from tobitgp.data.frames import read_weights, reads_frames
 from tobitgp.data.table import in_days
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.diagnostics.training_draws import read_draws
-from tobitgp.errors import ApproximationWarning, SpecError, user_level
+from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.averages import AT_TIMES, DRAWS, WHATS, HasAverages, Population, Sought, beside
 from tobitgp.results.counterfactuals import column_levels
 from tobitgp.results.curves import warn_net, warn_of_tail
 from tobitgp.results.fit import Fit
+from tobitgp.results.not_finite import OF_SIGNS, warn_of_averages
 from tobitgp.results.paths import PARTS
 from tobitgp.results.predict import check_level, check_what
 from tobitgp.results.survival import read_times, refuse_dask
@@ -100,8 +100,9 @@ def standardise(
     Warns
     -----
     ApproximationWarning
-        If these are results of one of several causes, whose survival is net survival; or if a restricted mean goes
-        beyond the last time seen.
+        If these are results of one of several causes, whose survival is net survival; if a restricted mean goes
+        beyond the last time seen; or if a number is not finite, e.g. the median of a curve that does not fall to one
+        half.
 
     References
     ----------
@@ -137,10 +138,10 @@ def standardise(
     )
     rows = _population(results, [{name: value} for value in values], df, weights, population, draws, rng)
     found = results._averages(rows, sought).statistics(level)
-    _warn_infinite(sought, found["estimate"])
     index = pd.Index(values, name=name)
     if listed:
         index = pd.MultiIndex.from_product([values, sought.times], names=[name, "time"])
+    _warn(results, "standardise()", sought, found, index)
     return pd.DataFrame({key: numbers.ravel() for key, numbers in found.items()}, index=index)
 
 
@@ -267,8 +268,8 @@ def contrast_of(
     else:
         raise SpecError("contrast() takes a fit and two dicts of values, or two fits of different rows.")
     numbers = found.contrast(level, ratio=scale == "ratio")
-    _warn_infinite(sought, numbers["estimate"])
     index = pd.Index(sought.times, name="time") if sought.what in AT_TIMES else pd.Index([sought.what])
+    _warn(results, "contrast()", sought, numbers, index, ratio=scale == "ratio")
     return pd.DataFrame(numbers, index=index)
 
 
@@ -325,15 +326,12 @@ def _read_after(value: Any, what: str) -> float | None:
     return float(value)
 
 
-def _warn_infinite(sought: Sought, values: Array) -> None:
-    """Say that averaged means are no finite numbers."""
-    if sought.what == "mean" and not np.isfinite(values).all():
-        warnings.warn(
-            "The mean of some rows is infinite, or beyond the largest number, and so is its average; what='median' and "
-            "what='rmst' are not.",
-            ApproximationWarning,
-            stacklevel=user_level(),
-        )
+def _warn(
+    results: Fit, question: str, sought: Sought, found: dict[str, Array], index: pd.Index, *, ratio: bool = False
+) -> None:
+    """Say which averages are not finite, where the fit has not said so of their medians."""
+    if not (sought.what == "median" and results._averages_warn):
+        warn_of_averages(question, sought.what, found, index, OF_SIGNS if ratio and sought.link == "identity" else "")
 
 
 def _population(

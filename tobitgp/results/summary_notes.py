@@ -10,7 +10,7 @@ import numpy as np
 
 from tobitgp.numerics.bordered import variances
 from tobitgp.results.fit import Fit
-from tobitgp.results.parameter_tables import summary_frame
+from tobitgp.results.parameter_tables import parameter_frame
 from tobitgp.results.words import CENSORED, ROBUST, Notes, Rows, SummaryTable, Words, not_converged, noted, rows_of
 
 # As names of distributions are written in the middle of a title, where not as families are named.
@@ -68,7 +68,7 @@ def likelihood_words(
         criteria["LL-null:"] = results.llnull
     if not results._of_sample:
         criteria |= {"AIC:": results.aic, "BIC:": results.bic}
-    rows = rows_of(summary_frame(results, alpha), slice(6))
+    rows = rows_of(parameter_frame(results, alpha), slice(6))
     bound = ~parts.maximum.free & np.isnan(parts.given_values)
     found = []
     for group in groups:

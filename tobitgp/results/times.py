@@ -13,7 +13,8 @@ from tobitgp.data.sources import is_dask
 from tobitgp.errors import SpecError
 from tobitgp.results.curves import rows_of, warn_of_tail
 from tobitgp.results.fit import Fit
-from tobitgp.results.predict import check_level, check_probability, prediction_table, warn_infinite
+from tobitgp.results.not_finite import warn_of_rows
+from tobitgp.results.predict import check_level, check_probability, prediction_table
 from tobitgp.results.survival import left_area, read_times, refuse_dask
 from tobitgp.typing import Array, Frame
 
@@ -176,7 +177,7 @@ def predict_expectation(results: Fit, df: Frame | None = None, *, exclude: Exclu
     rows = rows_of(results, df, exclude)
     values = rows.times.mean()
     if not results._defective and results.parts.spec.mixture is None:  # which say so themselves
-        warn_infinite(values, rows, "The mean time", results._no_mean)
+        warn_of_rows(values, rows, "The mean time", results._no_mean)
     return pd.Series(rows.spread(values), index=rows.index, name="expectation")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -36,8 +37,11 @@ class Case:
 
     times = (0.5, 1.0, 2.0)
 
-    def __init__(self, entry: Entry, folder: Path) -> None:
+    def __init__(
+        self, entry: Entry, folder: Path, change: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+    ) -> None:
         frame = DATA[entry.data]()
+        frame = frame if change is None else change(frame)
         held_back = 2 * NEW if entry.data == "subjects" else NEW
         self.entry, self.folder = entry, folder
         self.train = frame.iloc[:-held_back].reset_index(drop=True)

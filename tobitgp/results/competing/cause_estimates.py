@@ -43,12 +43,13 @@ class IndependentLinear:
         return Linear(weight, mean, V, fixed, lost)
 
 
-def beside(method: Callable[..., Any], level: str | None = None) -> Any:
-    """A method whose tables of the causes stand below each other, under a level of causes."""
+def beside(method: Callable[..., Any], level: str | None = None, *, name: str = "") -> Any:
+    """A method, called by ``name``, whose tables of the causes are below each other, under a level of causes."""
+    asked = name or method.__name__
 
     @wraps(method)
     def of_causes(results: Any, *args: Any, **options: Any) -> Any:
-        found = {cause: getattr(fit, method.__name__)(*args, **options) for cause, fit in results._fits.items()}
+        found = {cause: getattr(fit, asked)(*args, **options) for cause, fit in results._fits.items()}
         return pd.concat(found, names=["cause", level])
 
     return of_causes

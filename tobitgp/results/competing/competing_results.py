@@ -234,15 +234,16 @@ class CompetingRisksResults(Results):
         return self[self.causes[0]]._ratio_kind()
 
     conf_int = beside(parameter_tables.conf_int)
-    summary_frame = beside(parameter_tables.summary_frame)
+    _parameter_frame = beside(parameter_tables.parameter_frame, name="_parameter_frame")
     cov_params = cause_estimates.cov_params
-    hazard_ratios = beside(hazard_ratios.hazard_ratios)
+    _ratio_table = beside(hazard_ratios.ratio_table, name="_ratio_table")
+    hazard_ratios = hazard_ratios.hazard_ratios
     anova = beside(anova.anova, "term")
     lr_test = cause_estimates.lr_test
 
     def _ratio_tables(self, alpha: float) -> list[pd.DataFrame]:
         each = self._fits.items()
-        return [fit.hazard_ratios(alpha).rename(index=f"{cause}: {{}}".format) for cause, fit in each]
+        return [fit._ratio_table(alpha).rename(index=f"{cause}: {{}}".format) for cause, fit in each]
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
         from tobitgp.report.competing_summary import cause_words

@@ -13,56 +13,10 @@ from tobitgp.formula.hazard_formula import HazardFormula
 from tobitgp.kinds.process_nodes import group_table
 from tobitgp.results.counterfactuals import column_levels
 from tobitgp.results.fit import Fit
-from tobitgp.results.hazard_ratios import MIDDLE, order_value
-from tobitgp.results.hazard_ratios import hazard_ratios as hazard_ratios_of
+from tobitgp.results.hazard_ratios import MIDDLE, order_value, ratio_table
 from tobitgp.results.hazards.cells import at_risk
 from tobitgp.results.hazards.proportionality import proportionality_table
 from tobitgp.results.predict import check_level
-
-
-def hazard_ratios(
-    results: Fit, alpha: float = 0.05, terms: Any = None, at: Any = None, reference: Any = None
-) -> pd.DataFrame:
-    """Hazard ratios of linear columns and of processes, as :meth:`GPResults.hazard_ratios` has them.
-
-    Parameters
-    ----------
-    alpha : float
-        Probability left out of the intervals, between 0 and 1.
-    terms : str or list of str, optional
-        Terms or columns; by default all that do not change over time.
-    at : DataFrame or dict of columns, optional
-        Rows to compare with ``reference`` instead.
-    reference : dict, optional
-        Values of columns for the other row; by default numbers are at their median in the rows of the fit.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``coef, se(coef), exp(coef), lower, upper, z, p``: log hazard ratios and their standard errors, and
-        the ratios with their intervals, pure numbers.
-
-    Raises
-    ------
-    SpecError
-        For unknown terms or columns, an ``alpha`` outside 0 to 1, or two strata, whose ratio changes over time.
-    DataError, UnseenLevelError
-        If values of ``at`` or ``reference`` cannot be used.
-
-    References
-    ----------
-    (SUR12) of the theory pages, with a scale of 1.
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family="ph")
-    >>> res.hazard_ratios()["exp(coef)"].round(2).to_dict()
-    {'age': 1.02, 'sex': 0.6}
-    """
-    if at is None and terms is None:
-        terms = results.parts.own_terms
-    return ratios_of_cells(results, alpha, terms, at, reference)
 
 
 def group_effects(results: Fit, term: str | None = None, *, interval: float | None = 0.95) -> pd.DataFrame:
@@ -179,9 +133,12 @@ def plot(results: Fit, *, interval: float | None = 0.95) -> Any:
     return plot_hazards(results, check_level(interval))
 
 
-def ratios_of_cells(results: Fit, alpha: float, terms: Any, at: Any, reference: Any) -> pd.DataFrame:
-    """Ratios of columns and processes that do not change over time."""
+def ratios_of_cells(
+    results: Fit, alpha: float = 0.05, terms: Any = None, at: Any = None, reference: Any = None
+) -> pd.DataFrame:
+    """Ratios of columns and processes that do not change over time, the scale being 1."""
     parts = results.parts
+    terms = parts.own_terms if at is None and terms is None else terms
     known, changing = parts.state.input_names, parts.written.changing
     named = [*(at if at is not None else ()), *(reference or ())]
     for name in named:
@@ -198,7 +155,7 @@ def ratios_of_cells(results: Fit, alpha: float, terms: Any, at: Any, reference: 
         if column_levels(parts, name) is None:
             usual[name] = order_value(results, name, MIDDLE)
     reference = usual | (reference or {})
-    return hazard_ratios_of(results.cells, alpha, terms, at, reference or None)
+    return ratio_table(results.cells, alpha, terms, at, reference or None)
 
 
 def without_strata(written: HazardFormula, terms: Any, at: Any, reference: Any) -> tuple[Any, Any]:

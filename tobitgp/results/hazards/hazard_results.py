@@ -20,7 +20,7 @@ from tobitgp.numerics.sampling import Rng, generator
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
-from tobitgp.results import column_effects, figures, joint_draws, standardise
+from tobitgp.results import column_effects, figures, hazard_ratios, joint_draws, standardise
 from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.counterfactuals import Change, ChangedRows
@@ -49,8 +49,6 @@ from tobitgp.results.survival import TimeRows, Times
 from tobitgp.results.why_not import unavailable
 from tobitgp.results.words import HAZARD, Words
 from tobitgp.typing import Array, Frame, IntArray
-
-_ENDS = ("value", "low", "high")  # of a row of a forest plot
 
 
 class HazardResults(Results):
@@ -333,14 +331,13 @@ class HazardResults(Results):
         return found
 
     def _forest(self, terms: Any, alpha: float, *, ratios: bool) -> list[Any]:
-        rows = self.cells._forest(self._parts.own_terms if terms is None else terms, alpha, ratios=True)
-        return rows if ratios else [row._replace(**{k: np.log(getattr(row, k)) for k in _ENDS}) for row in rows]
+        rows = self.cells._forest(self._parts.own_terms if terms is None else terms, alpha, ratios=ratios)
+        if ratios:
+            return rows
+        return [row._replace(value=0.0 - row.value, low=-row.high, high=-row.low) for row in rows]
 
     def _ratio_kind(self) -> RatioKind:
         return RatioKind(HAZARD, -1.0)
-
-    def _ratio_tables(self, alpha: float) -> list[pd.DataFrame]:
-        return [self.hazard_ratios(alpha)]
 
     @property
     def _kind(self) -> str:  # type: ignore[override]
@@ -372,7 +369,8 @@ class HazardResults(Results):
     influence = piecewise_likelihood.influence
     group_effects = hazard_questions.group_effects
     proportionality = hazard_questions.proportionality
-    hazard_ratios = hazard_questions.hazard_ratios
+    _ratio_table = hazard_questions.ratios_of_cells
+    hazard_ratios = hazard_ratios.hazard_ratios
     plot_forest = figures.plot_forest
     plot = hazard_questions.plot
     standardise = standardise.standardise

@@ -83,7 +83,7 @@ class LatentResults(TogetherResults):
 
     params = without_errors.params
     hyperparameters = without_errors.hyperparameters
-    summary_frame = without_errors.summary_frame
+    summary_frame = _parameter_frame = without_errors.summary_frame
     df_model = without_errors.df_model
     llf = without_errors.llf
     bse, tvalues, pvalues = (without_errors.undefined(name) for name in ("bse", "tvalues", "pvalues"))

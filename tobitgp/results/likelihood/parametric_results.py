@@ -231,52 +231,15 @@ class ParametricHazardResults(LikelihoodResults):
             )
         return RatioKind(HAZARD if self._parts.link == "hazard" else ODDS, 1.0)
 
-    def _ratio_tables(self, alpha: float) -> list[pd.DataFrame]:
-        return [self.hazard_ratios(alpha)]
-
     def _log_ratios(self, contrasts: Contrasts, sign: float) -> Linear:
         return self._linear.combine(sign * contrasts.columns, -sign * contrasts.offset)
 
-    def hazard_ratios(
+    def _ratio_table(
         self, alpha: float = 0.05, terms: Any = None, at: Any = None, reference: Any = None
     ) -> pd.DataFrame:
-        """Hazard ratios of linear columns, with ``link="odds"`` odds ratios of the event before any time.
-
-        Of log-logistic times, the spline without inner knots, :meth:`RegressionResults.hazard_ratios` has odds of
-        surviving, 1 over these.
-
-        Parameters
-        ----------
-        alpha, terms, at, reference
-            As of :meth:`RegressionResults.hazard_ratios`.
-
-        Returns
-        -------
-        DataFrame
-            Columns ``coef, se(coef), exp(coef), lower, upper, z, p``, pure numbers, of odds ratios ``odds ratio`` in
-            the place of ``exp(coef)``.
-
-        Raises
-        ------
-        SpecError
-            With ``link="probit"``; for unknown terms or columns, an ``alpha`` outside 0 to 1, or two strata.
-        DataError, UnseenLevelError
-            If values of ``at`` or ``reference`` cannot be used.
-
-        References
-        ----------
-        (PH5) of the theory pages.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family=tg.PH("spline"))
-        >>> res.hazard_ratios()["exp(coef)"].round(2).to_dict()
-        {'age': 1.02, 'sex': 0.6}
-        """
         own = self._own_terms() if at is None and terms is None else terms
         at, reference = without_strata(self._parts.written, own, at, reference)
-        return hazard_ratios.hazard_ratios(self, alpha, own, at, reference)
+        return hazard_ratios.ratio_table(self, alpha, own, at, reference)
 
     def _forest(self, terms: Any, alpha: float, *, ratios: bool) -> list[Any]:
         return figures.forest_rows(self, self._own_terms() if terms is None else terms, alpha, ratios=ratios)

@@ -1,0 +1,92 @@
+"""The warning about numbers of a result that are not finite: which they are, why, and what to do."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.linear_columns import INTERCEPT
+from tobitgp.data.table import MAX_ROWS_NAMED, RowNames
+from tobitgp.errors import ApproximationWarning, user_level
+from tobitgp.formula.linear_terms import mentions
+from tobitgp.results.fit import Fit
+from tobitgp.results.rows import Labelled
+from tobitgp.typing import Array
+
+_LEAST_SD = 0.01  # of a column whose unit does not suit it
+
+
+def warn_of_rows(values: Array, rows: Labelled, what: str, why: str = "") -> None:
+    """Name the usable rows whose values (n,) are no finite numbers, and say why."""
+    at = np.flatnonzero(~np.isfinite(values))
+    if len(at):
+        why = why or "the distribution there has no such value, as a mean, or it is beyond the largest number"
+        named = RowNames(len(at), tuple(map(str, rows.labels[at[:MAX_ROWS_NAMED]])))
+        _warn(f"{what} is not finite in {named}: {why}.")
+
+
+def warn_of_ratios(results: Fit, question: str, ratios: pd.DataFrame) -> None:
+    """Name the coefficients whose ratios, or the ends of whose intervals, are 0 or infinite, and say why."""
+    values = ratios.to_numpy(dtype=np.float64)
+    labels = [_label(label) for label in ratios.index[(np.isinf(values) | (values == 0.0)).any(axis=1)]]
+    if not labels:
+        return
+    reasons = dict.fromkeys(_reason(results, label) for label in labels)
+    of = "The ratio of {}, or an end of its interval, is" if len(labels) == 1 else "Ratios of {}, or their ends, are"
+    _warn(f"{question}: {of.format(_listed(labels))} 0 or infinite, beyond the range of numbers. {' '.join(reasons)}")
+
+
+def warn_of_averages(question: str, what: str, numbers: dict[str, Array], labels: Iterable[Any], why: str = "") -> None:
+    """Name the averages, or contrasts of averages, of which a number is not finite, and say why."""
+    wrong = ~np.isfinite(np.stack(list(numbers.values()))).all(axis=0).ravel()
+    named = [_label(label) for label, each in zip(labels, wrong, strict=True) if each]
+    if named:
+        _warn(f"{question}: what={what!r} is not finite for {_listed(named)}. {why or _AVERAGES[what]}")
+
+
+OF_SIGNS = "A ratio requires averages above 0, in every draw. Use scale='difference'."
+_AT_TIMES = "An average is 0 there, or a parameter that it depends on has no standard error. Use other times=."
+_AVERAGES = {
+    "mean": "The mean of some rows is infinite, or beyond the largest number. Use what='median' or what='rmst'.",
+    "median": "The averaged survival curve does not fall to one half, or hardly falls there. Use what='rmst' or "
+    "what='survival', with times=.",
+    **dict.fromkeys(("survival", "risk", "rmst"), _AT_TIMES),
+}
+
+
+def _reason(results: Fit, label: str) -> str:
+    """Why the ratio of a coefficient is no number, and what to do."""
+    if label.startswith(INTERCEPT):
+        return "The intercept is where all columns are 0, far from these rows. Centre the columns, e.g. center(x)."
+    facts = results.parts.facts.columns
+    spread = {name: each.sd for name, each in facts.items() if each.sd > 0.0 and mentions(label, name)}
+    name = min(spread, key=spread.__getitem__, default="")
+    if name and spread[name] < _LEAST_SD:
+        unit = 10.0 ** round(float(np.log10(spread[name])))
+        return (
+            f"One unit of {name!r} is {1.0 / spread[name]:.2g} of its standard deviations. Rescale the column, e.g. "
+            f"data[{name!r}] / {unit:g}."
+        )
+    return (
+        "The rows hardly determine the coefficient, e.g. because other columns are almost the same or a level has no "
+        "event. Leave it out, or join levels."
+    )
+
+
+def _label(label: Any) -> str:
+    """A row of a table in words, of several causes as ``z[death]``."""
+    return f"{label[-1]}[{label[0]}]" if isinstance(label, tuple) else str(label)
+
+
+def _listed(labels: Sequence[str]) -> str:
+    """The first of some names."""
+    shown, more = list(labels[:MAX_ROWS_NAMED]), len(labels) - MAX_ROWS_NAMED
+    return ", ".join(shown) + f" and {more} more" * (more > 0)
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, ApproximationWarning, stacklevel=user_level())
