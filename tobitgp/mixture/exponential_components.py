@@ -105,8 +105,7 @@ class MemberComponents(FamilyComponents):
     def _log_tails(self, x: Array) -> tuple[Array, Array]:
         """Logarithms of what lies below and above (K, n), by closed forms where they keep their digits."""
         if self.family.log_tails is None:
-            below, above = self._tails(x)
-            return below.log_p, above.log_p
+            return self._tails_by_nodes(x)
         y, (first, last) = self._spread(x / self.scale), self.family.ends
         below, above = self.family.log_tails(self.eta[:, :, None], y)
         left = below < above
@@ -116,10 +115,13 @@ class MemberComponents(FamilyComponents):
         lost = (y > first) & (y < last) & ~(np.minimum(below, above) > _DEEP)
         some = np.flatnonzero(lost.any(axis=0))
         if len(some):
-            known = self._tails(x[..., some])
-            for one, found in zip((below, above), known, strict=True):
-                one[:, some] = np.where(lost[:, some], found.log_p, one[:, some])
+            for one, known in zip((below, above), self._tails_by_nodes(x[..., some]), strict=True):
+                one[:, some] = np.where(lost[:, some], known, one[:, some])
         return below, above
+
+    def _tails_by_nodes(self, x: Array) -> tuple[Array, Array]:
+        below, above = self._tails(x)
+        return below.log_p, above.log_p
 
     def _spread(self, y: Array) -> Array:
         return np.broadcast_to(y, (len(self), y.shape[-1]))
