@@ -9,16 +9,18 @@ import pytest
 from support.blocks import CHAINS, CODES, STRUCTURES, WEIGHT, wavy
 from support.problems import GAUSSIAN, RADIAL, dense, gp, make_problem, product, simulate, tight
 
+import tobitgp as tg
 from tobitgp.compiled import library
 from tobitgp.distributions.gengamma import GenGammaNoise
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.symmetric_noise import Logistic, StudentNoise
 from tobitgp.errors import NumericalError
 from tobitgp.inference import compiled, compiled_rows, partitioned
-from tobitgp.inference.compiled_rows import find_noise
+from tobitgp.inference.compiled_rows import CompiledTilts, find_noise
 from tobitgp.inference.fixed_point import FeatureModel, settle
 from tobitgp.inference.partitioned import cut
 from tobitgp.likelihoods.noise import NoiseLikelihood
+from tobitgp.likelihoods.two_latents import noise_slopes, tilted_pair
 from tobitgp.priors.kernel_block import greedy_inducing
 from tobitgp.priors.structure import Inputs
 
@@ -278,3 +280,41 @@ def test_breakdowns_are_told():
     problem, blocks, _ = STRUCTURES["one"]("rbf")
     with pytest.raises(NumericalError, match="not positive definite"):
         both(problem, blocks, [400.0, -0.5, np.log(0.4)], tight("ep"))
+
+
+@pytest.mark.quick_cases("gumbel")
+@pytest.mark.parametrize("noise", NOISES)
+def test_rows_that_tell_of_log_sigma_too(noise):
+    """Moments of both latents and slopes in the noise, of every kind of row, near the cavity and far from it."""
+    likelihood, shape = NOISES[noise]
+    problem, rng = many(15), np.random.default_rng(4)
+    likelihood = likelihood.at(np.array([*shape, np.log(0.4)]))
+    found = CompiledTilts.of(likelihood, tight("ep"))
+    assert isinstance(found, CompiledTilts)
+    for rows in problem.rows:
+        n = len(rows)
+        mean, root = rng.normal(size=(n, 2)), rng.normal(scale=0.5, size=(n, 2, 2))
+        args = 0.4, rows, mean, root @ root.transpose(0, 2, 1) + 0.01 * np.eye(2), rng.uniform(0.0, 0.1, n)
+        pairs = [*zip(tilted_pair(found, *args), tilted_pair(likelihood, *args), strict=True)]
+        for got, want in [*pairs, (noise_slopes(found, *args), noise_slopes(likelihood, *args))]:
+            np.testing.assert_allclose(got, want, rtol=NEAR, atol=NEAR)
+
+
+@pytest.mark.slow
+def test_a_fixed_point_of_both_latents_has_no_quadrature_of_the_pure_package(monkeypatch):
+    g = np.arange(12) % 3
+    data = {
+        "y": np.array([0.3, 0.5, 2.0, 0.1, 1.1, 0.7, 0.2, 1.4, 5.0, 0.4, 0.9, 0.6]),
+        "e": 1 + 0 * g,
+        "g": [f"g{k}" for k in g],
+    }
+    method = tg.EP(hyper="maximize")
+    start = {"sd(sigma: re(g))": 0.5, "sigma": 0.6}
+
+    def fitted():
+        return tg.fit("Surv(y, e) ~ 1", data, sigma="~ re(g)", family="weibull", method=method, fixed=start)
+
+    with without_core():
+        want = fitted()
+    monkeypatch.setattr(NoiseLikelihood, "tilted", None)
+    assert fitted().parts.fitted.evidence == pytest.approx(want.parts.fitted.evidence, abs=1e-7)

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from support.mixtures import NAMES
 
+import tobitgp as tg
+from tobitgp.kinds.mixture import training_ends
 from tobitgp.mixture import EMCM, VBCM, fit_mixture, linear_response
-from tobitgp.results.mixture.mixture_draws import draw_parameters, draw_rows, predictives_at
+from tobitgp.results.mixture.mixture_draws import draw_components, draw_parameters, draw_rows, predictives_at
 
 pytestmark = pytest.mark.diagonal
 
@@ -79,3 +81,20 @@ def test_a_few_draws_are_drawn_as_many_are():
     many = draw_parameters(fit, V, 8000, np.random.default_rng(0))[0][:, 0]
     few = np.concatenate([draw_parameters(fit, V, 20, np.random.default_rng(seed))[0][:, 0] for seed in range(1, 60)])
     assert abs(np.mean(few < np.median(many)) - 0.5) < 0.06
+
+
+@pytest.mark.quick_cases("gaussian")
+@pytest.mark.parametrize("family", ["gamma", "gaussian", "poisson"])
+def test_rows_under_many_draws_are_evaluated_together(family, monkeypatch):
+    y = np.random.default_rng(2).poisson(np.repeat([2.0, 9.0], 20)) + (family == "gamma") * 0.5
+    res = tg.fit("y ~ mixture(2) | censor(upper=9)", {"y": np.minimum(y, 9.0)}, family=family)
+    drawn = draw_components(res.parts, 300, 1, question="loo()")
+    lower, upper, _ = training_ends(res.parts)
+    made, distribution = [], type(res.parts.fit.model.family).distribution
+    want = [one.log_mass(lower, upper) for one in predictives_at(res.parts.fit, drawn.weights, drawn.theta)]
+    monkeypatch.setattr(
+        type(res.parts.fit.model.family), "distribution", lambda *args: made.append(1) or distribution(*args)
+    )
+    ((rows, found),) = drawn.log_likelihoods()
+    np.testing.assert_allclose(found, np.column_stack(want)[rows], atol=1e-8)
+    assert len(made) <= 3

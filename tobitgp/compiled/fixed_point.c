@@ -577,3 +577,14 @@ int slope_rows(Evaluation *e, const double *mean, const double *v, Slope *found)
     free_noise(&e->noise);
     return 1;
 }
+
+/* What rows say of f, whose mean and variance are given, without the row's site. 0 without memory. */
+int tilt_rows(Evaluation *e, const double *mean, const double *var, int slopes, Tilt *found)
+{
+    if (!ready_noise(&e->noise, slopes))
+        return 0;
+    for (int i = 0; i < e->rows->n; i++)
+        found[i] = tilted(&e->noise, e->rows, i, mean[i], var[i], mean[i], e->sigma, slopes);
+    free_noise(&e->noise);
+    return 1;
+}

@@ -46,6 +46,11 @@ class Baseline:
         return ("shape",)
 
     @property
+    def bends(self) -> Array:
+        """Log times (K,) at which derivatives of s jump."""
+        return np.zeros(0)
+
+    @property
     def start(self) -> Array:
         """Parameters (m,) of s(v) = v, that of a constant hazard."""
         return np.zeros(self.size)
@@ -161,6 +166,10 @@ class SplineBaseline(Baseline):
         return tuple(f"gamma{j + 1}" for j in range(self.size))
 
     @property
+    def bends(self) -> Array:
+        return np.array(self.knots)
+
+    @property
     def start(self) -> Array:
         return np.eye(self.size)[0]
 
@@ -172,7 +181,8 @@ class SplineBaseline(Baseline):
 
         def cube(k: float) -> tuple[Array, Array]:
             x = np.maximum(inside - k, 0.0)
-            return x**3 + 3.0 * (high - k) ** 2 * beyond, 3.0 * x**2
+            square = x * x
+            return x * square + 3.0 * (high - k) ** 2 * beyond, 3.0 * square
 
         values, slopes = [v], [np.ones_like(v)]
         first = cube(low)

@@ -43,7 +43,7 @@ class RowDistributions:
 
     @property
     def jumps(self) -> Array:
-        """Values (K,) of the response at which densities may jump."""
+        """Values (K,) of the response at which densities or their derivatives may jump."""
         return np.zeros(0)
 
     @property

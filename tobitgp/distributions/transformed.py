@@ -47,6 +47,10 @@ class TransformedTimes(RowDistributions):
         return self.eta
 
     @property
+    def jumps(self) -> Array:
+        return np.exp(self.baseline.bends)
+
+    @property
     def width(self) -> Array:
         return np.ones_like(self.eta)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.vi import VIUpdates
 from tobitgp.likelihoods.families import GaussianNoise
 from tobitgp.likelihoods.noise import NoiseLikelihood
-from tobitgp.likelihoods.row_terms import Likelihood
+from tobitgp.likelihoods.row_terms import Likelihood, Tilted, Wrapped
 from tobitgp.typing import Array
 
 ROUGH_TOL = 1e-6  # above which rules that serve to 1e-8 will do
@@ -98,18 +99,66 @@ class Visitor(NamedTuple):
 
     def _begin(self, rows: KindRows, d: Array, sites: Sites) -> tuple[list[Any], library.Evaluation]:
         """The rows as the core takes them, and the arrays that it points to."""
-        n, kinds = len(rows), ("exact", "one-sided")
-        arrays: list[Any] = [rows.limit, rows.sign, rows.lower, rows.upper, rows.width, rows.weight]
-        arrays += [d, sites.lambda1, sites.lambda2, *([] if rows.spread is None else [rows.noise(1.0)])]
-        held: list[Any] = [np.ascontiguousarray(x, dtype=np.float64) for x in arrays]
-        places = [library.address(x) for x in held]
-        spread = None if rows.spread is None else places[9]
-        described = library.Rows(n, *(n if rows.kind == kind else 0 for kind in kinds), 0, *places[:6], spread)
+        held, described = describe_rows(rows)
+        of_sites = [np.ascontiguousarray(x, dtype=np.float64) for x in (d, sites.lambda1, sites.lambda2)]
         e = library.Evaluation(rows=ctypes.addressof(described))
         e.method, e.noise, e.sigma = METHODS[self.method.evidence_kind], self.noise, self.sigma
         e.floored = getattr(self.method, "floored", False)
-        e.d, e.lambda1, e.lambda2 = places[6:9]
-        return [*held, described], e
+        e.d, e.lambda1, e.lambda2 = map(library.address, of_sites)
+        return [*held, *of_sites, described], e
+
+
+def describe_rows(rows: KindRows) -> tuple[list[Array], library.Rows]:
+    """Rows of one kind as the core takes them, and the arrays that these point to."""
+    arrays = [rows.limit, rows.sign, rows.lower, rows.upper, rows.width, rows.weight]
+    arrays += [] if rows.spread is None else [rows.spread]
+    held = [np.ascontiguousarray(x, dtype=np.float64) for x in arrays]
+    counts = (len(rows) if rows.kind == kind else 0 for kind in ("exact", "one-sided"))
+    return held, library.Rows(len(rows), *counts, 0, *map(library.address, held))
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledTilts(Wrapped):
+    """A likelihood whose tilted moments the core computes, of the rows that it knows."""
+
+    known: library.Noise
+
+    @classmethod
+    def of(cls, likelihood: Likelihood, method: Method) -> Likelihood:
+        """The likelihood at its parameters; itself where the core is not there or does not know its quadrature."""
+        known = None if library.load() is None else find_noise(method, likelihood)
+        return likelihood if known is None or known.distribution == 0 else cls(likelihood, known)
+
+    def tilted(self, rows: KindRows, mean: Array, var: Array, sigma: float) -> Tilted:
+        """By the core; without it, where tails are so far out that it gives no numbers."""
+        if not Visitor.knows(rows):
+            return self.noise.tilted(rows, mean, var, sigma)
+        found = self._found(rows, mean, var, sigma, slopes=False)[:3]
+        lost = np.flatnonzero(~np.isfinite(found).all(axis=0))
+        if len(lost):
+            found[:, lost] = self.noise.tilted(rows[lost], mean[lost], var[lost], sigma)
+        return Tilted(*found)
+
+    def tilted_slope(self, rows: KindRows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
+        """As `tilted`."""
+        if not Visitor.knows(rows):
+            return np.asarray(self.noise.tilted_slope(rows, mean, var, sigma, d1, d2))
+        found = self._found(rows, mean, var, sigma, slopes=True)[[4, 3] if self.known.free_shape else [3]]
+        lost = np.flatnonzero(~np.isfinite(found).all(axis=0))
+        if len(lost):
+            found[:, lost] = self.noise.tilted_slope(rows[lost], mean[lost], var[lost], sigma, d1[lost], d2[lost])
+        return found
+
+    def _found(self, rows: KindRows, mean: Array, var: Array, sigma: float, *, slopes: bool) -> Array:
+        """Log Z, two derivatives, and the slopes in log sigma and the shape, (5, n)."""
+        held, described = describe_rows(rows)
+        e = library.Evaluation(rows=ctypes.addressof(described), noise=self.known, sigma=sigma)
+        (mean, var), found = (np.ascontiguousarray(x, dtype=np.float64) for x in (mean, var)), np.empty((len(rows), 5))
+        at, there, out = (ctypes.c_void_p(library.address(x)) for x in (mean, var, found))
+        if not library.load().tilt_rows(ctypes.byref(e), at, there, int(slopes), out):
+            raise MemoryError
+        del held
+        return found.T
 
 
 def site_sums(A: Array, sites: Sites) -> tuple[Array, Array]:

@@ -17,6 +17,7 @@ import numpy as np
 from tobitgp.engines import LocalPartitions
 from tobitgp.errors import NumericalError
 from tobitgp.inference import site_updates
+from tobitgp.inference.compiled_rows import CompiledTilts
 from tobitgp.inference.evidence import nats_left
 from tobitgp.inference.evidence_ascent import EPFailure, EvidenceMaximum, climb
 from tobitgp.inference.feature_posterior import FeaturePosterior, Settled
@@ -60,7 +61,7 @@ class Pairs:
         part: RowPartition = data.partitions.items[0]
         at = tuple(b.at(t) for b, t in zip(self.blocks, split_theta(self.blocks, theta), strict=True))
         rows = PairRows.of(part, at, frozenset(self.noise), windows=windows, slopes=slopes)
-        noise, sigma = likelihood.at(theta), float(np.exp(theta[-1]))
+        noise, sigma = CompiledTilts.of(likelihood.at(theta), method), float(np.exp(theta[-1]))
         end = self._fixed_point(rows, part.sites, method, noise, sigma)
         if end.p.mean[:, 1].min() < LEAST:
             raise EPFailure(theta)

@@ -26,6 +26,7 @@ import numpy as np
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
+from tobitgp.inference.compiled_rows import CompiledTilts
 from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.method import Marginals, cavity
 from tobitgp.inference.pair_sites import by_kind
@@ -185,7 +186,8 @@ def _at_point(parts: ProcessParts, point: FeaturePosterior) -> tuple[Array, Arra
 def _pairs_at_point(parts: ProcessParts, point: FeaturePosterior) -> tuple[Array, Array]:
     """The same where rows tell of log sigma too."""
     problem, rows = parts.gp.problem, parts.gp.rows_at(point.theta)
-    likelihood = parts.family.likelihood.over(problem.rows).at(point.theta)
+    known = parts.family.likelihood.over(problem.rows).at(point.theta)
+    likelihood = CompiledTilts.of(known, parts.fitted.method)
     mean, V, d = point.pair(parts.gp.prior.inputs)
     c = pair_cavities(mean, V, point.sites, problem.weight)
     found = []

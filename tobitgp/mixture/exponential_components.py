@@ -11,17 +11,19 @@ from typing import Self
 import numpy as np
 from scipy.special import logsumexp
 
-from tobitgp.mixture.exponential_members import ExponentialMembers
+from tobitgp.mixture.exponential_members import ExponentialMembers, tails_of
 from tobitgp.mixture.family import ComponentDistribution, first_beyond
 from tobitgp.mixture.truncated_statistics import Members, TailSums, Truncated
+from tobitgp.numerics.roots import root_between
 from tobitgp.numerics.unimodal import Domain, Range, find_range, nodes_of
 from tobitgp.typing import Array, BoolArray, IntArray
 
 _MOMENT_NODES = 40
 MANY = 1000  # ends of rows that are worth panels
 _NOTHING = 1e-12
-_MOST_STEPS, _ROUNDING = 200, 1e-12  # of Newton's method for quantiles
+_ROUNDING = 1e-12  # of coordinates of quantiles
 _KEPT = 64
+_DEEP = -500.0  # logarithm of a tail from which on closed forms may be 0
 _FAR = 1e15  # value at which a hazard has come to its limit
 
 
@@ -62,20 +64,15 @@ class FamilyComponents(ComponentDistribution):
 
     def _solved(self, goal: Array, left: BoolArray, low: Array, z: Array, high: Array) -> Array:
         """Coordinates at which the logarithm of the nearer tail is ``goal``, by Newton's method within ends."""
-        values = self.family.values
-        for _ in range(_MOST_STEPS):
+        values, known = self.family.values, np.isfinite(goal)
+
+        def rising(z: Array) -> tuple[Array, Array]:
             x = self.scale * values.at(z)
             tail = np.where(left, self.log_cdf(x), self.log_sf(x))
-            excess = np.where(left, tail - goal, goal - tail)
-            low, high = np.where(excess < 0.0, z, low), np.where(excess < 0.0, high, z)
             slope = np.exp(self.log_density(x) + np.log(self.scale) + values.log_slope(z) - tail)
-            new = z - excess / slope
-            new = np.where((new >= low) & (new <= high), new, 0.5 * (low + high))
-            near = np.abs(new - z) <= _ROUNDING * np.maximum(1.0, np.abs(z))
-            z = new
-            if (near | ~(goal > -np.inf) | ~np.isfinite(goal)).all():
-                break
-        return z
+            return np.where(known, np.where(left, tail - goal, goal - tail), 0.0), np.where(known, slope, 1.0)
+
+        return root_between(rising, low, z, high, _ROUNDING)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,10 +96,32 @@ class MemberComponents(FamilyComponents):
         return np.where(self.family.takes(y) & np.isfinite(log_f), log_f, -np.inf)
 
     def log_cdf(self, x: Array) -> Array:
-        return self._tails(x)[0].log_p
+        return self._log_tails(x)[0]
 
     def log_sf(self, x: Array) -> Array:
-        return self._tails(x)[1].log_p
+        return self._log_tails(x)[1]
+
+    @np.errstate(all="ignore")
+    def _log_tails(self, x: Array) -> tuple[Array, Array]:
+        """Logarithms of what lies below and above (K, n), by closed forms where they keep their digits."""
+        if self.family.log_tails is None:
+            return self._tails_by_nodes(x)
+        y, (first, last) = self._spread(x / self.scale), self.family.ends
+        below, above = self.family.log_tails(self.eta[:, :, None], y)
+        left = below < above
+        below, above = np.where(left, below, np.log1p(-np.exp(above))), np.where(left, np.log1p(-np.exp(below)), above)
+        below, above = np.where(y <= first, -np.inf, below), np.where(y <= first, 0.0, above)
+        below, above = np.where(y >= last, 0.0, below), np.where(y >= last, -np.inf, above)
+        lost = (y > first) & (y < last) & ~(np.minimum(below, above) > _DEEP)
+        some = np.flatnonzero(lost.any(axis=0))
+        if len(some):
+            for one, known in zip((below, above), self._tails_by_nodes(x[..., some]), strict=True):
+                one[:, some] = np.where(lost[:, some], known, one[:, some])
+        return below, above
+
+    def _tails_by_nodes(self, x: Array) -> tuple[Array, Array]:
+        below, above = self._tails(x)
+        return below.log_p, above.log_p
 
     def _spread(self, y: Array) -> Array:
         return np.broadcast_to(y, (len(self), y.shape[-1]))
@@ -112,10 +131,9 @@ class MemberComponents(FamilyComponents):
         y = x / self.scale
         return self._sums(y).one_sided(y)
 
-    def _sums(self, y: Array) -> TailSums:
-        """Tails, and the means of a value and its square with those of the statistics."""
-        largest, many = self.family.bucket(y), y.shape[-1] > MANY
-        return _with_moments(self.family, self.eta.tobytes(), len(self), largest, many)
+    def _sums(self, y: Array, of: Callable[..., TailSums] = tails_of) -> TailSums:
+        """What lies below and above values."""
+        return of(self.family, self.eta.tobytes(), len(self), self.family.bucket(y), y.shape[-1] > MANY)
 
     def search_range(self) -> tuple[Array, Array, Array]:
         if self.discrete:
@@ -141,20 +159,29 @@ class MemberComponents(FamilyComponents):
 
     @np.errstate(all="ignore")
     def log_interval(self, lower: Array, upper: Array) -> Array:
-        exact = lower == upper
+        exact, (first, last) = lower == upper, (self.scale * end for end in self.family.ends)
+        one_sided = ~exact & (not self.discrete)
+        below, above = one_sided & (lower <= first), one_sided & (lower > first) & (upper >= last)
+        both = ~(exact | below | above)
         out = np.empty((len(self), len(lower)))
-        out[:, exact] = self.log_density(lower[exact])
-        if not exact.all():
-            out[:, ~exact] = self._between(lower[~exact], upper[~exact]).log_p
+        for rows, of, end in (
+            (exact, self.log_density, lower),
+            (below, self.log_cdf, upper),
+            (above, self.log_sf, lower),
+        ):
+            if rows.any():
+                out[:, rows] = of(end[rows])
+        if both.any():
+            out[:, both] = self._between(lower[both], upper[both], tails_of).log_p
         return out
 
-    def _between(self, lower: Array, upper: Array) -> Truncated:
+    def _between(self, lower: Array, upper: Array, of: Callable[..., TailSums]) -> Truncated:
         low, high = lower / self.scale, upper / self.scale
-        return self._sums(np.concatenate([low, high])).between(low, high)
+        return self._sums(np.concatenate([low, high]), of).between(low, high)
 
     @np.errstate(all="ignore")
     def truncated_moments(self, lower: Array, upper: Array) -> tuple[Array, Array]:
-        first, second = self._between(lower, upper).mean[-2:]
+        first, second = self._between(lower, upper, _with_moments).mean[-2:]
         mean = np.clip(self.scale * first, lower, upper)
         return mean, self.scale**2 * np.maximum(second - first**2, 0.0)
 

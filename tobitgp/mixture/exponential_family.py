@@ -23,7 +23,7 @@ from tobitgp.errors import SpecError
 from tobitgp.mixture import exponential_points
 from tobitgp.mixture.conjugate_posterior import Conjugate, Expectations, InnerFunction
 from tobitgp.mixture.exponential_components import MANY, MemberComponents, PosteriorComponents
-from tobitgp.mixture.exponential_members import TRIED, ExponentialMembers, tails_of
+from tobitgp.mixture.exponential_members import TRIED, ExponentialMembers, LogTails, tails_of
 from tobitgp.mixture.family import ComponentDistribution, RowStatistics, Sums, inverse
 from tobitgp.mixture.mixture_priors import ComponentPrior
 from tobitgp.mixture.mixture_rows import MixtureRows, MixtureUnits
@@ -60,6 +60,7 @@ class NaturalFamily(ExponentialMembers):
         units: Mapping[str, float] | None = None,
         prior: Mapping[str, float] | None = None,
         collapsed: tuple[InnerFunction, Domain] | None = None,
+        log_tails: LogTails | None = None,
     ) -> None:
         super().__init__(
             name,
@@ -69,6 +70,7 @@ class NaturalFamily(ExponentialMembers):
             log_base=log_base,
             support=support,
             discrete=discrete,
+            log_tails=log_tails,
         )
         size = len(self.natural)
         names = [f"eta{i + 1}" if size > 1 else "eta" for i in range(size)]

@@ -21,6 +21,9 @@ TRIED = np.linspace(-3.0, 3.0, 7)  # coordinates at which a family is tried out
 _KEPT = 64  # tails that are remembered
 _EDGE = 0.5  # of the distance to an end of the support that values keep, up to which others are moved
 _RIGHT = 1e-6  # to which probabilities have to sum to 1
+# Natural parameters (S, K, 1) and values (K, n) to logarithms of the cdf and of the survival function, NaN where these
+# would lose digits.
+LogTails = Callable[[Array, Array], tuple[Array, Array]]
 
 
 class StatisticMoments(NamedTuple):
@@ -34,7 +37,11 @@ class StatisticMoments(NamedTuple):
 class ExponentialMembers(MixtureFamily):
     """What the functions give that define an exponential family."""
 
-    __slots__ = ("discrete", "ends", "log_base", "log_partition", "name", "natural", "statistic", "support", "values")
+    __slots__ = (
+        *("discrete", "ends", "log_base", "log_partition", "log_tails", "name", "natural", "statistic", "support"),
+        "values",
+    )
+    log_tails: LogTails | None
 
     def __init__(
         self,
@@ -46,10 +53,12 @@ class ExponentialMembers(MixtureFamily):
         log_base: Callable[[Array], Array] | None,
         support: tuple[float, float],
         discrete: bool,
+        log_tails: LogTails | None = None,
     ) -> None:
         if not 1 <= len(natural) <= 2:
             raise SpecError(f"natural={natural!r}: a family has one natural parameter or two.")
         self.name, self.log_partition, self.discrete = name, log_partition, discrete  # type: ignore[misc]
+        self.log_tails = log_tails
         self.statistic: Callable[[Array], tuple[Array, ...]] = lambda y: _as_tuple(statistic(y))
         self.log_base: Callable[[Array], Array] = np.zeros_like if log_base is None else log_base
         self.natural = tuple(Domain(float(low), float(high)) for low, high in natural)

@@ -13,8 +13,11 @@ from tobitgp.distributions.response import complementary
 from tobitgp.errors import SpecError
 from tobitgp.mixture.family import ComponentDistribution, first_between, first_beyond
 from tobitgp.numerics.log_probabilities import weighted
+from tobitgp.numerics.roots import root_between
 from tobitgp.numerics.sampling import generator, open_uniform
 from tobitgp.typing import Array
+
+_FLAT = 1e-6  # of the distance of the ends of a quantile, over which a cdf that does not rise is flat
 
 
 class Predictive:
@@ -131,9 +134,32 @@ class Predictive:
         lowest = 0.0 if counts else self.distribution.ppf(np.zeros(1)).min()
         out = np.select([q == 0.0, q == 1.0], [lowest, np.inf], np.nan)
         bounds = self.distribution.ppf(q[inside])[self.weights > 0.0]
-        low = np.full(bounds.shape[1], -1.0) if counts else bounds.min(axis=0)
-        out[inside] = first_between(lambda x: self.cdf(x) >= q[inside], low, bounds.max(axis=0), discrete=counts)
+        if counts:
+            low = np.full(bounds.shape[1], -1.0)
+            out[inside] = first_between(lambda x: self.cdf(x) >= q[inside], low, bounds.max(axis=0), discrete=True)
+        else:
+            low, out[inside] = bounds.min(axis=0), bounds.max(axis=0)
+            open_ends = (low < out[inside]) & np.isfinite(out[inside])
+            at = np.flatnonzero(inside)[open_ends]
+            out.flat[at] = self._solved(q.flat[at], low[open_ends], out.flat[at])
         return out[()]
+
+    def _solved(self, q: Array, low: Array, high: Array) -> Array:
+        """Values between those of the components (n,) at which the logarithm of the nearer tail is that of q."""
+        left = q < 0.5
+        goal = np.where(left, np.log(q), np.log1p(-q))
+
+        def rising(x: Array) -> tuple[Array, Array]:
+            above, below = self._log_tails(x)
+            tail = np.where(left, below, above)
+            return np.where(left, tail - goal, goal - tail), np.exp(self.logpdf(x) - tail)
+
+        with np.errstate(all="ignore"):
+            found = root_between(rising, low, 0.5 * low + 0.5 * high, high, 0.0)
+        before = found - _FLAT * (high - low)
+        flat = (before > low) & (self.cdf(before) >= q)
+        found[flat] = first_between(lambda x: self.cdf(x) >= q[flat], low[flat], found[flat], discrete=False)
+        return found
 
     @property
     def discrete(self) -> bool:

@@ -14,7 +14,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.special import digamma, gammaln, log_expit
+from scipy.special import digamma, gammainc, gammaincc, gammaln, log_expit, log_ndtr
 
 from tobitgp.errors import SpecError
 from tobitgp.mixture.conjugate_posterior import Inner, InnerFunction
@@ -124,6 +124,7 @@ def ExponentialFamily(
 _ABOVE_0, _BELOW_0, _ANY = (0.0, np.inf), (-np.inf, 0.0), (-np.inf, np.inf)
 _LOG_2PI = float(np.log(2.0 * np.pi))
 _WEAK = 0.1  # rows that a prior is worth
+_KEPT = 0.01  # of a normal tail, that a difference from it has to leave
 
 
 def _gamma_given_shape(u: Array, xi: Array, nu: Array) -> Inner:
@@ -133,6 +134,12 @@ def _gamma_given_shape(u: Array, xi: Array, nu: Array) -> Inner:
     log_rate = digamma(a) - np.log(second)
     log_w = first * shape - n * gammaln(shape) + gammaln(a) - a * np.log(second) + u
     return Inner(log_w, (shape, -a / second), gammaln(shape) - shape * log_rate)
+
+
+def _gamma_tails(eta: Array, y: Array) -> tuple[Array, Array]:
+    """Incomplete gamma functions."""
+    shape, x = np.broadcast_to(eta[0], y.shape), -eta[1] * y
+    return np.log(gammainc(shape, x)), np.log(gammaincc(shape, x))
 
 
 GAMMA = NaturalFamily(
@@ -145,6 +152,7 @@ GAMMA = NaturalFamily(
     parameters={"shape": lambda a, b: a, "rate": lambda a, b: -b},
     units={"rate": -1},
     collapsed=(_gamma_given_shape, Domain(*_ABOVE_0)),
+    log_tails=_gamma_tails,
 )
 
 
@@ -158,6 +166,14 @@ def _shape_given_mean(u: Array, xi: Array, nu: Array) -> Inner:
     return Inner(log_w, (-0.5 * inverse**2 * shape, -0.5 * shape), -inverse * shape - 0.5 * log_shape)
 
 
+def _inverse_gaussian_tails(eta: Array, y: Array) -> tuple[Array, Array]:
+    """Of two normal tails."""
+    share, twice, root = np.sqrt(eta[0] / eta[1]) * y, 4.0 * np.sqrt(eta[0] * eta[1]), np.sqrt(-2.0 * eta[1] / y)
+    near, far = root * (share - 1.0), twice + log_ndtr(-root * (share + 1.0))
+    rest = -np.expm1(far - log_ndtr(-near))
+    return np.logaddexp(log_ndtr(near), far), log_ndtr(-near) + np.log(np.where(rest > _KEPT, rest, np.nan))
+
+
 INVERSE_GAUSSIAN = NaturalFamily(
     "inverse_gaussian",
     statistic=lambda y: (y, 1.0 / y),
@@ -168,6 +184,7 @@ INVERSE_GAUSSIAN = NaturalFamily(
     parameters={"mean": lambda a, b: np.sqrt(b / a), "shape": lambda a, b: -2.0 * b},
     units={"mean": 1, "shape": 1},
     collapsed=(_shape_given_mean, Domain(*_ABOVE_0)),
+    log_tails=_inverse_gaussian_tails,
 )
 
 

@@ -17,6 +17,7 @@ Rows = slice | IntArray
 
 _MAX_STEPS = 200
 _HALVINGS = 50
+_NEWTON, _ROUNDING = 50, 1e-13
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
@@ -46,6 +47,26 @@ def rises_to(hazard: Callable[[Array], tuple[Array, Array]], goal: Array, start:
             if (settled | ~good).all():
                 break
     return np.where(good, y, np.where(goal > 0.0, np.inf, np.where(goal == 0.0, -np.inf, np.nan)))
+
+
+def root_between(
+    rising: Callable[[Array], tuple[Array, Array]], low: Array, start: Array, high: Array, close: Array | float
+) -> Array:
+    """Roots of n functions that rise, given with their slopes, by Newton's method, and bisection where it is no help.
+
+    The last step is at most ``close``, or a small share of the root.
+    """
+    x = start
+    for step in range(_MAX_STEPS):
+        excess, slope = rising(x)
+        low, high = np.where(excess < 0.0, x, low), np.where(excess < 0.0, high, x)
+        new = x - excess / slope
+        new = np.where((new >= low) & (new <= high) & (step < _NEWTON), new, 0.5 * low + 0.5 * high)
+        near = np.abs(new - x) <= np.maximum(close, _ROUNDING * np.abs(x))
+        x = new
+        if near.all():
+            break
+    return x
 
 
 def where_it_ends(holds: Callable[[Array], BoolArray], low: Array, high: Array) -> Array:

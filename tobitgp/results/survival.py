@@ -125,8 +125,9 @@ class Times:
             return np.asarray((share @ (alive * (hazard if of == "hazard" else cumulative))) / (share @ alive))
 
     def cuts(self, last: float) -> Array:
-        """Times up to the last at which hazards may jump."""
-        return np.zeros(0)
+        """Times up to the last at which hazards or their derivatives may jump."""
+        jumps: Array = self.posterior.take(slice(0, 1)).new.jumps
+        return jumps[jumps <= last]
 
     def furthest(self, after: Array | None) -> float:
         """The last time at which hazards are known."""

@@ -6,6 +6,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.integrate import cumulative_simpson
 from scipy.optimize import minimize
 from scipy.stats import norm
 
@@ -15,6 +16,7 @@ from tobitgp.distributions.event_times import First, Joined
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.errors import ApproximationWarning, SpecError
+from tobitgp.results.competing import first_times
 
 matplotlib.use("Agg")
 NEW = pd.DataFrame({"x": [-1.0, 0.0, 1.5]})
@@ -336,3 +338,20 @@ def test_draws_of_causes_are_named_as_the_parameters(constant):
             atol=5.0 * table[:, own].std(axis=0).max() / 2000**0.5,
             rtol=0.02,
         )
+
+
+def test_incidence_under_splines_needs_few_nodes(monkeypatch):
+    """Hazards bend at the knots, where panels end: panels that are halved once are enough, and right."""
+    res, widths, make = tg.fit("Surv(t, k) ~ x", simulated(), family=tg.PH("spline", df=3)), [], first_times.make_rule
+    monkeypatch.setattr(first_times, "make_rule", lambda *args: widths.append(args[-1]) or make(*args))
+    found = res.predict_cumulative_incidence(NEW[:1], [0.4, 2.0])
+    assert set(widths) == {1.0, 0.5}
+    t = np.exp(np.linspace(np.log(1e-7), np.log(2.0), 40_001))
+    hazard, gone = (
+        np.stack([getattr(res[k], f"predict_{of}")(NEW[:1], times=t).to_numpy().ravel() for k in (1, 2)])
+        for of in ("hazard", "cumulative_hazard")
+    )
+    want = cumulative_simpson(hazard * np.exp(-gone.sum(axis=0)) * t, x=np.log(t), initial=0.0)
+    for time in (0.4, 2.0):
+        risk = [np.interp(time, t, early + later) for early, later in zip(gone[:, 0], want, strict=True)]
+        assert found.loc[time].to_numpy() == pytest.approx(risk, abs=1e-7)

@@ -4,12 +4,15 @@ import mpmath as mp
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.stats import gamma, invgauss
 from support.mixtures import NAMES
 
 from tobitgp.errors import SpecError
+from tobitgp.mixture.exponential_components import MemberComponents
 from tobitgp.mixture.gaussian import LogNormalComponents, NormalComponents, StudentT
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.mixture.rates import GammaPoisson, PoissonDistribution
+from tobitgp.mixture.ready_families import GAMMA, INVERSE_GAUSSIAN
 from tobitgp.mixture.weibull import Burr, WeibullDistribution
 from tobitgp.numerics import log_probabilities
 
@@ -226,3 +229,30 @@ def test_ends_and_sizes_that_make_no_sense_are_refused():
         with pytest.raises(SpecError, match="size="):
             distribution.rvs(size)
     assert distribution.rvs((2, 0)).shape == (2, 0)
+
+
+def test_where_a_cdf_is_flat_the_smallest_value_is_the_quantile():
+    two = Predictive(np.full(2, 0.5), NormalComponents(np.array([0.0, 100.0]), np.ones(2)))
+    assert two.cdf(50.0) == two.cdf(two.ppf(0.5)) == 0.5
+    assert 8.0 < two.ppf(0.5) < 8.5
+    assert two.cdf(two.ppf([0.3, 0.7])) == pytest.approx([0.3, 0.7], abs=1e-14)
+
+
+@pytest.mark.parametrize("name", ["gamma", "inverse_gaussian"])
+def test_closed_tails_are_those_of_quadrature_and_of_scipy(name):
+    rng, x = np.random.default_rng(3), np.r_[0.0, np.logspace(-6, 3, 60), np.inf]
+    if name == "gamma":
+        family, eta = GAMMA, np.stack([np.exp(rng.uniform(-2.0, 6.0, 12)), -np.exp(rng.uniform(-3.0, 3.0, 12))])
+        theirs = gamma(eta[0][:, None], scale=-1.0 / eta[1][:, None])
+    else:
+        family, eta = INVERSE_GAUSSIAN, -np.exp(rng.uniform(-5.0, 3.0, (2, 12)))
+        shape, mean = -2.0 * eta[1][:, None], np.sqrt(eta[1] / eta[0])[:, None]
+        theirs = invgauss(mean / shape, scale=shape)
+    members = MemberComponents(family, eta)
+    with np.errstate(all="ignore"):
+        by_nodes = [tail.log_p for tail in members._tails(x)]
+    for found, want, scipy in zip(
+        (members.log_cdf(x), members.log_sf(x)), by_nodes, (theirs.cdf(x), theirs.sf(x)), strict=True
+    ):
+        np.testing.assert_allclose(found, want, rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(np.exp(found), scipy, rtol=1e-9, atol=1e-12)

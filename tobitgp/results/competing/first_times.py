@@ -18,7 +18,8 @@ from tobitgp.results.survival import STATISTICS, Times
 from tobitgp.typing import Array, IntArray
 
 Curves = Callable[[Array], tuple[Array, Array]]  # times (q,) -> hazards and cumulative hazards (K, n, q, ...)
-_POINTS, _FEW = 12, 4  # of a panel, and of one that is narrow
+# Nodes and weights of a panel, and of one that is narrow.
+_PANEL, _NARROW = (np.polynomial.legendre.leggauss(points) for points in (12, 4))
 EARLY = 1e-9  # cumulative hazard of all causes up to which it stands for incidence
 _TOLERANCE, _HALVINGS = 1e-9, 6
 _DECADES = 60
@@ -34,13 +35,13 @@ class Rule:
 
 
 def make_rule(first: float, times: Array, breaks: Array, width: float) -> Rule:
-    """Gauss-Legendre panels of log time between times (m,), and breaks where hazards may jump, of at most a width."""
+    """Gauss-Legendre panels of log time between times (m,), and breaks where hazards jump or bend, of some width."""
     last = float(times.max())
     knots = np.unique(np.concatenate([[first], times[times > first], breaks[(breaks > first) & (breaks < last)]]))
     nodes, weights = [np.array([first])], [np.zeros(1)]
     for low, high in pairwise(np.log(knots).tolist()):
         panels = max(int(np.ceil((high - low) / width)), 1)
-        x, w = np.polynomial.legendre.leggauss(_POINTS if high - low > 0.25 * width else _FEW)
+        x, w = _PANEL if high - low > 0.25 * width else _NARROW
         half = 0.5 * (high - low) / panels
         middle = low + half * (2.0 * np.arange(panels) + 1.0)
         nodes.append(np.exp(middle[:, None] + half * x).ravel())
@@ -285,12 +286,13 @@ class FirstTimes(Times):
         if not n or not (times > 0.0).any():
             return dict.fromkeys(names, np.zeros((K, n, m)))
         last = self._last(times, begin)
-        breaks = np.unique(self.cuts(last)[:, None] - np.unique(begin))
+        cuts = self.cuts(last)[:, None]
         drawn, made = None if level is None else self.draw(last), []
+        held = 4 * (m + cuts.size * len(np.unique(begin))) + 600
         with single_blas_thread():
-            for span in row_chunks(0, n, 1 if drawn else max(_CELLS // (4 * (m + len(breaks)) + 600), 1)):
+            for span in row_chunks(0, n, 1 if drawn else max(_CELLS // held, 1)):
                 first, rule_of = self._scale(span, times, after)
-                rule = find_rule(rule_of, first, times, breaks)
+                rule = find_rule(rule_of, first, times, np.unique(cuts - np.unique(begin[span])))
                 size = max(_CELLS // (len(self.causes) * (span.stop - span.start)), 1)
                 made.append({"mean": integrate(rule, self._curves(span, after), size, area=area)})
                 if drawn is not None and level is not None:

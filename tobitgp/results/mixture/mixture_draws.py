@@ -16,6 +16,7 @@ from scipy.linalg import block_diag
 from scipy.special import betaincinv, logsumexp, ndtr, softmax
 
 from tobitgp.diagnostics.training_draws import Draws, chunks, on_grid, streams, training_rows
+from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
 from tobitgp.kinds.mixture import MixtureParts, covariance_of, training_ends
 from tobitgp.mixture import MixtureFit, Predictive, held_parameters
@@ -28,6 +29,7 @@ _FEWEST = 1000  # draws among which those that are asked for are chosen
 _LEVELS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
 _RIDGE = 0.003
 _STEPS = 50
+_AT_ONCE = 20_000  # rows times components that are evaluated together
 
 
 def predictives_at(fit: MixtureFit, weights: Array, theta: Array) -> list[Predictive]:
@@ -159,13 +161,22 @@ class ComponentDraws(Draws):
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`."""
         (lower, upper, _), window = training_ends(self.parts), self.parts.rows.response.window
-        predictives = self._predictives()
         for rows in chunks(len(lower)):
-            log_p = np.column_stack([one.log_mass(lower[rows], upper[rows]) for one in predictives])
+            log_p = self._log_masses(lower[rows], upper[rows])
             if window is not None:
-                entry, exit = (end[rows] for end in window)
-                log_p -= np.column_stack([one.log_mass(entry, exit) for one in predictives])
+                log_p -= self._log_masses(*(end[rows] for end in window))
             yield rows, on_grid(log_p)
+
+    def _log_masses(self, lower: Array, upper: Array) -> Array:
+        """Log probabilities or densities (n, S) of rows, under many draws at a time."""
+        fit, k, out = self.parts.fit, self.weights.shape[1], []
+        for some in row_chunks(0, self.size, max(_AT_ONCE // (k * len(lower)), 1)):
+            theta = np.moveaxis(self.theta[some], 0, 1).reshape(self.theta.shape[1], -1)
+            log_p = fit.model.family.distribution(theta, fit.units).log_interval(lower, upper)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                log_w = np.log(self.weights[some])[:, :, None]
+                out.append(np.logaddexp.reduce(log_p.reshape(-1, k, len(lower)) + log_w, axis=1))
+        return np.concatenate(out).T
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`."""
