@@ -54,7 +54,7 @@ def invert_tail(log_tail: Callable[[Array], Array], log_p: Array, *, rises: bool
         return np.where(asked, sign * (log_tail(z) - log_p), 0.0)
 
     with np.errstate(all="ignore"):
-        x = root_between(excess, *_enclosed(excess, log_p.shape))
+        x = enclosed_root(excess, *_enclosed(excess, log_p.shape))
         ends = np.where(np.isneginf(log_p), -np.inf, np.where(log_p >= 0.0, np.inf, np.nan)) * sign
     return np.where(asked, x, ends)
 
@@ -72,7 +72,7 @@ def _enclosed(excess: Callable[[Array], Array], shape: tuple[int, ...]) -> tuple
     return low, high
 
 
-def root_between(excess: Callable[[Array], Array], low: Array, high: Array) -> Array:
+def enclosed_root(excess: Callable[[Array], Array], low: Array, high: Array) -> Array:
     """Root of a function that rises between two values, to the last digit, by Chandrupatla's method (1997)."""
     a, b = low, high
     at_a, at_b, share = excess(a), excess(b), np.full(low.shape, 0.5)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import log_softmax, logsumexp
 
 from tobitgp.distributions.formulas import RowTimes
-from tobitgp.distributions.intervals import root_between
+from tobitgp.distributions.intervals import enclosed_root
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.row_models import RowModel, RowParameter
 from tobitgp.numerics.jets import Jet, logaddexp
@@ -97,7 +97,7 @@ class MixedRows(RowDistributions):
                 upper = self.modelled_hazard(x)[0] - goal
                 return np.where(below, self.logcdf(self.response(x)) - log_cdf, upper) if below.any() else upper
 
-            return np.where(low == high, low, root_between(excess, low, high))
+            return np.where(low == high, low, enclosed_root(excess, low, high))
 
     def mean(self) -> Array:
         return self._average([part.mean() for part in self.parts])
