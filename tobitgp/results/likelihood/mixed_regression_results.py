@@ -40,6 +40,12 @@ class MixedRegressionResults(LikelihoodResults):
     parts : DistributionalParts
         Specification, rows and maximum.
 
+    Raises
+    ------
+    SpecError
+        If `hazard_ratios` is asked for, since no ratio of hazards is the same at all times, or `plot_terms`, since each
+        component has terms.
+
     References
     ----------
     .. [1] B. Gruen and F. Leisch (2008), FlexMix version 2: finite mixtures with concomitant variables and varying and
@@ -48,14 +54,14 @@ class MixedRegressionResults(LikelihoodResults):
 
     Examples
     --------
+    >>> import numpy as np
     >>> import tobitgp as tg
-    >>> lung = tg.datasets.load("lung")
-    >>> res = tg.fit("Surv(time, event) ~ mixture(2, age)", lung, family="weibull")
-    >>> res.components.round(2)
-               weight  Intercept   age  sigma
-    component
-    1             0.1      13.53 -0.14   0.33
-    2             0.9       6.48 -0.01   0.67
+    >>> rng = np.random.default_rng(1)
+    >>> x, first = rng.uniform(0, 5, 200), rng.random(200) < 0.4
+    >>> y = np.where(first, 4 - x, 3 + x) + 0.3 * rng.normal(size=200)
+    >>> res = tg.fit("y ~ mixture(2, x) | censor(1)", {"x": x, "y": np.maximum(y, 1)})
+    >>> res.components.round(2).to_dict("index")[1]
+    {'weight': 0.45, 'Intercept': 4.09, 'x': -1.03, 'sigma': 0.34}
     """
 
     _kind = "mixture of regressions"
@@ -87,7 +93,8 @@ class MixedRegressionResults(LikelihoodResults):
     def components(self) -> pd.DataFrame:
         """A row for each component: its weight, and its parameters, of those with a formula the coefficients.
 
-        Weights that differ between rows are averaged over those of the fit.
+        Locations and scales are those of the response, or of its logarithm in families of positive values. Weights that
+        differ between rows are averaged over those of the fit.
         """
         parts, model = self._parts, self._model
         formulas, values = parts.state.formula_columns, parts.reported(parts.maximum.parameters[None])[0]
