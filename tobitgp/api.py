@@ -107,7 +107,8 @@ def fit(
         by stochastic steps that end with passes of it (``"svbcm"``), or by maximum likelihood (``"em"``).
         Settings belong to the method, as ``tg.EP(hyper="integrate", inducing=20)``, ``tg.VI(bound="local")`` or
         ``tg.MLE(max_iter=50)``: see `tobitgp.EP`, `tobitgp.VI`, `tobitgp.Laplace`, `tobitgp.MLE`, `tobitgp.VBCM`,
-        `tobitgp.SVBCM` and `tobitgp.EMCM`. A name stands for the default settings.
+        `tobitgp.SVBCM` and `tobitgp.EMCM`. A name stands for the default settings. The papers' names ``"T-GPR"``,
+        ``"VT-GPR"`` and ``"EMCM"`` mean `tobitgp.EP`, ``tg.VI(bound="local")`` and `tobitgp.EMCM`.
     sigma : str, optional
         Formula of the log noise scale, as ``"~ z + gp(x) + (1 | g)"``. Columns go with every method; there sigma is the
         noise at their means, under priors. Processes and random effects, whose terms are called ``"sigma: gp(x)"``, go

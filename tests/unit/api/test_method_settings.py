@@ -216,3 +216,17 @@ def test_methods_of_other_kinds_of_fits_are_refused(data, formula, options, word
     with pytest.raises(SpecError) as caught:
         tg.fit(formula, data, **options)
     assert str(caught.value).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("name", "method"), [("T-GPR", tg.EP()), ("VT-GPR", tg.VI(bound="local")), ("vt-gpr", tg.VI(bound="local"))]
+)
+def test_processes_by_the_names_of_the_papers(data, name, method):
+    fixed = {"sigma": 0.3, "sd(gp(x))": 1.0, "lengthscale(gp(x))": 1.0}
+    named, meant = (tg.fit(PROCESS, data, method=each, fixed=fixed) for each in (name, method))
+    assert named.log_evidence == meant.log_evidence
+    assert named.method == meant.method
+
+
+def test_a_mixture_by_the_name_of_the_paper(data):
+    assert tg.fit(MIXTURE, data, method="EMCM").llf == tg.fit(MIXTURE, data, method=tg.EMCM()).llf
