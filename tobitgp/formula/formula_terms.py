@@ -68,10 +68,12 @@ def _read_mixture(syntax: Syntax, node: ast.expr, signed: list[tuple[int, ast.ex
     assert isinstance(node, ast.Call)
     for sign, term in signed:
         if term is not node:
-            inside = f"{syntax.text(node.args[0])}, {syntax.text(term)}" if node.args else syntax.text(term)
-            syntax.fail(
-                term, f"mixture(...) must be the only term. Covariates of the components are inside: mixture({inside})."
-            )
+            linear = not (holds_process(term) or isinstance(term, ast.Constant) or called(term) in ("mixture", "offset"))
+            remedy = f"Leave {syntax.text(term)} out."
+            if linear and node.args:
+                inside = f"mixture({syntax.text(node.args[0])}, {syntax.text(term)})"
+                remedy = f"For a mixture of regressions write {inside}."
+            syntax.fail(term, f"mixture(...) must be the only term. {remedy}")
         if sign < 0:
             syntax.fail(term, "mixture(...) cannot be taken out with '-'.")
     too_many = f"mixture() takes one number, range or name; {_MIXTURES}"
