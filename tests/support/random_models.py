@@ -187,6 +187,16 @@ def real_mixture(rng):
     return formula, options | {"family": "gaussian"}
 
 
+@kind(0.7)
+def mixed_regression(rng):
+    left, behind = WRITTEN[str(rng.choice(sorted(WRITTEN)))]
+    options = {"family": str(rng.choice([*REAL, *POSITIVE]))}
+    if rng.random() < 0.3:
+        options["formulas"] = {"odds": str(rng.choice(["~ z", "~ b"]))}
+    inside = " + ".join(terms(rng, SIMPLE, most=2) or ["1"])
+    return f"{left} ~ mixture({rng.choice([2, 2, 3])}, {inside}){behind}", options
+
+
 @kind(0.7, positive="counts")
 def counts(rng):
     right = str(rng.choice(["mixture(2)", "mixture(3)", "mixture('dp', max_components=3)"]))
