@@ -68,7 +68,9 @@ def _read_mixture(syntax: Syntax, node: ast.expr, signed: list[tuple[int, ast.ex
     assert isinstance(node, ast.Call)
     for sign, term in signed:
         if term is not node:
-            linear = not (holds_process(term) or isinstance(term, ast.Constant) or called(term) in ("mixture", "offset"))
+            linear = not (
+                holds_process(term) or isinstance(term, ast.Constant) or called(term) in ("mixture", "offset")
+            )
             remedy = f"Leave {syntax.text(term)} out."
             if linear and node.args:
                 inside = f"mixture({syntax.text(node.args[0])}, {syntax.text(term)})"

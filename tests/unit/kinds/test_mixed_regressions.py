@@ -179,3 +179,16 @@ def test_null_model_has_no_slopes_in_any_component():
 def test_what_is_not_supported(formula, options, words):
     with pytest.raises((FormulaError, SpecError), match=words):
         tg.fit(formula, sample(60, 11), **options)
+
+
+def test_the_figure_has_the_lines_of_the_components():
+    data = sample(150, 12)
+    res = tg.fit(FORMULA, data)
+    drawn = {line.get_label(): line for line in res.plot_components().get_lines()}
+    for row in res.components.itertuples():
+        x, y = drawn[f"component {row.Index}"].get_data()
+        np.testing.assert_allclose(y, row.Intercept + row.x * x, atol=1e-12)
+    with pytest.raises(SpecError, match="it has 'x'"):
+        res.plot_components("z")
+    with pytest.raises(SpecError, match="holds no training rows"):
+        res._without_rows().plot_components()

@@ -133,6 +133,43 @@ class MixedRegressionResults(LikelihoodResults):
         assert isinstance(rows, MixedRows)
         return rows
 
+    def _component_medians(self, rows: Frame) -> list[Array]:
+        """Medians (n,) of each component in rows."""
+        return [part.ppf(0.5) for part in self._mixed(ask(self._parts, rows)).parts]
+
+    def plot_components(self, x: str | None = None, ax: Any = None) -> Any:
+        """The median of each component along a column, over the rows in the colour of their likeliest component.
+
+        Likely components are by (MOR2) of the theory pages.
+
+        Parameters
+        ----------
+        x : str, optional
+            Column of numbers or dates; the first one of the formula without. Others are held at a typical value.
+        ax : matplotlib axes, optional
+            To draw on; new ones without.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        SpecError
+            If ``x`` is no such column, ``ax`` is no matplotlib axes, or the fit holds no training rows.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2, age)", tg.datasets.load("lung"), family="weibull")
+        >>> ax = res.plot_components()
+        >>> ax.get_xlabel(), ax.get_ylabel()
+        ('age', 'time')
+        """
+        from tobitgp.report.component_curves import plot_component_curves
+
+        return plot_component_curves(self, x, ax)
+
     def _predict(self, new: Frame | None, what: str | None, **options: Any) -> Any:
         if what != "component":
             return predict_table(self, new, what, **options)
