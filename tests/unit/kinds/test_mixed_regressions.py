@@ -8,7 +8,7 @@ from scipy.special import log_softmax, logsumexp
 from scipy.stats import gumbel_l, norm
 
 import tobitgp as tg
-from tobitgp.errors import FormulaError, SpecError
+from tobitgp.errors import ConvergenceWarning, DataError, FormulaError, SpecError
 
 TRUTH = ((-1.0, -1.0), (1.0, 2.0)), (0.7, 0.4), (0.0, 0.4)  # intercepts and slopes, scales, log odds
 
@@ -76,6 +76,37 @@ def test_three_components():
     res = tg.fit("y ~ mixture(3, x) | censor(-1.5, 3)", data)
     assert res.converged
     assert res.llf == pytest.approx(maximum(data, at_truth(truth), components=3)[0], abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", [24, 56])
+def test_a_component_without_spread_is_never_the_fit(seed):
+    """A line through few rows has a higher likelihood than the maximum when its scale goes to 0."""
+    data = sample(40, seed)
+    res = tg.fit(FORMULA, data)
+    assert res.converged
+    assert res.params[["sigma_1", "sigma_2"]].min() > 0.02 * res.params[["sigma_1", "sigma_2"]].max()
+    assert res.llf > maximum(data, at_truth())[0] - 1e-3
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_unit_of_the_response_and_origin_of_a_column_do_not_matter(unit):
+    data = sample(120, 12)
+    usual = tg.fit("value ~ mixture(2, x)", data)
+    res = tg.fit("value ~ mixture(2, x)", data.assign(value=unit * data["value"], x=data["x"] + 1e4))
+    assert res.converged
+    assert res.llf + len(data) * np.log(unit) == pytest.approx(usual.llf, abs=1e-6)
+    at = ["x", "location_2[x]", "sigma_1", "sigma_2"]
+    np.testing.assert_allclose(res.params[at], unit * usual.params[at], rtol=1e-4)
+    np.testing.assert_allclose(res.bse[at], unit * usual.bse[at], rtol=1e-4)
+    np.testing.assert_allclose(res.bse["odds_2"], usual.bse["odds_2"], rtol=1e-4)
+
+
+def test_rows_that_do_not_determine_two_components():
+    few = pd.DataFrame({"x": [1.0, 2.0, 4.0, 5.0, 7.0, 8.0], "y": [1.0, 1.5, 0.2, 2.0, 1.1, 0.8]})
+    with pytest.warns(ConvergenceWarning, match="All components are the same"):
+        assert not tg.fit("y ~ mixture(2, x)", few).converged
+    with pytest.raises(DataError, match="One regression reaches every row"):
+        tg.fit("y ~ mixture(2, x)", few.assign(y=3.0 + 2.0 * few["x"]))
 
 
 def test_times_of_another_family():
