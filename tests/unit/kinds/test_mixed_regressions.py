@@ -186,6 +186,23 @@ def test_components_alike_add_nothing():
     assert held.llf == pytest.approx(one.llf, abs=1e-9)
 
 
+def test_terms_are_tested_and_left_out_in_all_components():
+    data = sample(250, 13).assign(g=lambda d: np.where(d["w"] > 0.0, "b", "a"))
+    res = tg.fit("y ~ mixture(2, x + g) | censor(-1.5, 3)", data, formulas={"odds": "~ w"})
+    table = res.anova()
+    assert list(table.index) == ["x", "g", "log(odds_2)[w]"]
+    for term, column in (("x", "x"), ("g", "g[T.b]")):
+        both = res.wald_test(f"{column} = 0, location_2[{column}] = 0")
+        assert table.loc[term, "chi2"] == pytest.approx(both.statistic, rel=1e-8)
+        assert table.loc[term, "df"] == 2
+    assert table.loc["log(odds_2)[w]", "chi2"] == pytest.approx(res.tvalues["log(odds_2)[w]"] ** 2, rel=1e-8)
+    new = pd.DataFrame({"x": [-1.0, 0.5], "g": ["b", "b"], "w": [0.3, -0.4]})
+    without = res.predict(new, what="uncensored", exclude="g")
+    np.testing.assert_allclose(without, res.predict(new.assign(g="a"), what="uncensored"), rtol=1e-12)
+    drawn = res.sample(new, draws=5, exclude="g", rng=1)
+    np.testing.assert_allclose(drawn, res.sample(new.assign(g="a"), draws=5, rng=1), rtol=1e-9)
+
+
 def test_null_model_has_no_slopes_in_any_component():
     data = sample(200, 10)
     res = tg.fit(FORMULA, data)
