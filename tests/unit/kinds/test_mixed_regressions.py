@@ -210,6 +210,14 @@ def test_null_model_has_no_slopes_in_any_component():
     assert res.llnull == pytest.approx(flat.llf, abs=1e-6)
 
 
+def test_numbers_of_components_have_no_likelihood_ratio_test():
+    data = sample(120, 14)
+    one, two = tg.fit("y ~ x | censor(-1.5, 3)", data), tg.fit(FORMULA, data)
+    for first, second in ((one, two), (two, one)):
+        with pytest.raises(SpecError, match="numbers of components differ"):
+            first.lr_test(second)
+
+
 @pytest.mark.parametrize(
     ("formula", "options", "words"),
     [
@@ -219,6 +227,8 @@ def test_null_model_has_no_slopes_in_any_component():
         ("y ~ mixture(2, gp(x))", {}, r"gp\(x\): not supported"),
         ("y ~ mixture(2, x)", {"family": "student"}, r"family=tg.Student\(df=4\)"),
         ("y ~ mixture(2, x)", {"family": "boxcox"}, r"not supported with mixture\(2, x\)"),
+        ("y ~ mixture(2, x)", {"family": "poisson"}, r"'poisson': not supported with mixture\(2, x\)"),
+        ("y ~ mixture(2, x)", {"family": "ph"}, r"'ph': not supported with mixture\(2, x\)"),
         ("y ~ mixture(2, x)", {"cure": "~ 1"}, r"cure= is not supported with mixture\(2, x\)"),
         ("y ~ mixture(2, x)", {"method": "em"}, "fitted by maximum likelihood"),
         ("y ~ mixture(2, x)", {"formulas": {"scale": "~ x"}}, "It has 'location_2', 'sigma_1', 'sigma_2', 'odds_2'"),
