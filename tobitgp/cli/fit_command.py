@@ -15,10 +15,10 @@ from tobitgp.cli.table_files import check_targets, date_columns, names_many, rea
 from tobitgp.data.table import column_names
 from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
-from tobitgp.formula.mixed_formula import read_mixed
 from tobitgp.formula.competing_risks import read_causes
 from tobitgp.formula.hazard_formula import read_hazards
 from tobitgp.formula.latent import is_latent, read_latent
+from tobitgp.formula.mixed_formula import read_mixed
 from tobitgp.formula.mvbind import is_wide, read_wide
 from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.formula.spec import CureSpec, LinearPart, ParameterSpec, ScaleSpec
