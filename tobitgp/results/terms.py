@@ -112,9 +112,9 @@ def without_in_components(parts: Source, design: Design, terms: Iterable[Term]) 
     for k, (part, own) in enumerate(zip(parts.state.formulas, design.formulas, strict=True)):
         if isinstance(part.spec, ParameterSpec) and part.spec.parameter.startswith(LOCATION):
             excluded = [j for name, columns in linear_terms(part.linear) if name in names for j in columns]
-            kept = np.setdiff1d(np.arange(own.W.shape[1]), excluded)
+            W = np.where(np.isin(np.arange(own.W.shape[1]), excluded), 0.0, own.W)
             offset = np.zeros_like(own.offset) if OFFSET in names else own.offset
-            formulas[k] = replace(own, W=only_columns(own.W, kept), offset=offset)
+            formulas[k] = replace(own, W=W, offset=offset)
     return replace(design, formulas=tuple(formulas))
 
 
