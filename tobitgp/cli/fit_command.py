@@ -18,6 +18,7 @@ from tobitgp.formula import parse_formula
 from tobitgp.formula.competing_risks import read_causes
 from tobitgp.formula.hazard_formula import read_hazards
 from tobitgp.formula.latent import is_latent, read_latent
+from tobitgp.formula.mixed_formula import read_mixed
 from tobitgp.formula.mvbind import is_wide, read_wide
 from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.formula.spec import CureSpec, LinearPart, ParameterSpec, ScaleSpec
@@ -250,6 +251,10 @@ def _formulas(options: argparse.Namespace, family: Any) -> Iterator[str]:
     causes = read_causes(formula)
     if causes is not None and (causes.censored is not None or causes.all_seen):
         formula = causes.of(1)
+    mixed = read_mixed(formula)
+    if mixed is not None:
+        yield mixed.linear
+        return
     hazards = family.values() if isinstance(family, dict) else [family]
     yield read_hazards(formula).rows if any(each == PH.name or isinstance(each, PH) for each in hazards) else formula
 

@@ -24,6 +24,7 @@ from tobitgp.typing import Array
 
 LOCATION, ODDS = "location_", "odds_"
 NARROWEST = 0.02  # scale of a component over the largest, below which it follows a few rows
+_ALIKE = 1e-6  # differences of components that are the same, in scales
 _HALF = float(np.log(2.0))  # a cumulative hazard
 _CLOSEST = np.finfo(np.float64).epsneg  # of a uniform number to 0 and 1
 
@@ -208,6 +209,12 @@ class MixedModel(RowModel):
     def follows_a_few(self, x: tuple[Array, ...]) -> bool:
         scales = np.stack([self.component.units(tuple(each))[0] for each in self.split(x)[0]])
         return bool((scales.min(axis=0) < NARROWEST * scales.max(axis=0)).all())
+
+    def alike(self, x: tuple[Array, ...]) -> bool:
+        each = [(*part[:1], *self.component.units(tuple(part))[:1]) for part in self.split(x)[0]]
+        (first, scale), *later = each
+        differ = (np.abs(np.stack([at - first, own - scale])) for at, own in later)
+        return all(bool((apart < _ALIKE * scale).all()) for apart in differ)
 
     def rises(self, x: tuple[Array, ...]) -> bool:
         return all(self.component.rises(tuple(each)) for each in self.split(x)[0])

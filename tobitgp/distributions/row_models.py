@@ -170,7 +170,7 @@ class FunctionRows(RowDistributions):
 
 
 LinkName = Literal["identity", "log", "logit", "location"]
-_FURTHEST = 18.0  # of a logarithm that is as good as infinite
+_FURTHEST = 18.0  # from its start, of a logarithm that is as good as infinite
 _LONG = {"identity": 1.0, "log": 1.0, "logit": 0.5, "location": 0.0}  # of a step of each link, in those of a logarithm
 _FAR_LOGIT = 30.0
 
@@ -189,11 +189,11 @@ class RowParameter:
         """What is linear in the terms of a formula."""
         return f"log({self.name})" if self.link == "log" else self.name
 
-    @property
-    def range(self) -> tuple[float, float]:
-        """Ends beyond which a value is as good as infinite."""
+    def range(self, start: float) -> tuple[float, float]:
+        """Ends beyond which a value is as good as infinite, where a search begins at ``start``."""
         far = {"log": _FURTHEST, "logit": _FAR_LOGIT}.get(self.link, np.inf)
-        return max(self.ends[0], -far), min(self.ends[1], far)
+        centre = start if self.link == "log" else 0.0
+        return max(self.ends[0], centre - far), min(self.ends[1], centre + far)
 
     @property
     def step(self) -> float:
@@ -235,6 +235,10 @@ class RowModel:
 
     def follows_a_few(self, x: tuple[Array, ...]) -> bool:
         """Whether a part of the model is as narrow as if it followed a few rows."""
+        return False
+
+    def alike(self, x: tuple[Array, ...]) -> bool:
+        """Whether all parts of a model of several parts are the same in every row."""
         return False
 
 

@@ -73,6 +73,10 @@ class DistributionalParts(LikelihoodParts):
         """Whether the rows are of several regressions."""
         return isinstance(self.model, MixedModel)
 
+    @property
+    def components(self) -> int:
+        return self.model.components if isinstance(self.model, MixedModel) else 1
+
     def inconsistencies(self) -> Iterator[str]:
         """What does not belong together in a fit that was read from a file."""
         read = [each.spec for each in self.state.formulas]

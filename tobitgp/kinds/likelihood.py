@@ -117,11 +117,18 @@ class LikelihoodParts(Source):
 
     def why_not_nested(self, smaller: LikelihoodParts) -> str:
         """What keeps a model of this family from being a case of this one, beside its columns; empty without."""
+        if self.components != smaller.components:
+            return "their numbers of components differ, where the statistic has no chi-squared distribution"
         if type(self) is not type(smaller):
             return next((each.apart for each in (self, smaller) if each.apart != _APART), _APART)
         if self.holds_distribution(smaller):
             return ""
         return "the distribution of its rows has other parameters; formulas={'shape': '~ 1'} is one value of one"
+
+    @property
+    def components(self) -> int:
+        """Number of regressions of a mixture of them."""
+        return 1
 
     @property
     def one_shape(self) -> bool:

@@ -13,6 +13,8 @@ from tobitgp.kinds.call import Call
 from tobitgp.kinds.distributional_call import Distributional, ParameterRows
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.families import is_boxcox
+from tobitgp.mixture import MIXTURE_FAMILIES
+from tobitgp.mixture.family import MixtureFamily
 from tobitgp.options import FitOptions
 from tobitgp.results.hazards.cells import PH
 
@@ -37,8 +39,8 @@ class MixedRegressions(Distributional):
     def posterior(self, rows: ParameterRows, asked: FitOptions) -> Any:
         assert isinstance(rows.written, MixedFormula)
         raise SpecError(
-            f"{rows.written.called} is fitted by maximum likelihood, without priors and other options of a posterior. "
-            "Leave these out."
+            f"{rows.written.called} is fitted by maximum likelihood, without other methods, priors and other options "
+            "of a posterior. Leave these out, or use method='mle'."
         )
 
 
@@ -54,7 +56,8 @@ def _of_components(given: Mapping[str, str], written: MixedFormula) -> dict[str,
 
 def _check_family(written: MixedFormula, family: Any) -> None:
     """Refuse families whose rows have no location and scale, or a shape that is estimated."""
-    if isinstance(family, PH) or is_boxcox(family):
+    named = isinstance(family, str) and (family == PH.name or (family in MIXTURE_FAMILIES and family not in FAMILIES))
+    if named or isinstance(family, PH | MixtureFamily) or is_boxcox(family):
         raise SpecError(
             f"family={family!r}: not supported with {written.called}. Use a family of a location and a scale, such as "
             "'lognormal' or 'weibull'."

@@ -17,6 +17,7 @@ from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.mixed_rows import NARROWEST, MixedModel, memberships
 from tobitgp.distributions.row_models import NoiseModel
+from tobitgp.errors import DataError
 from tobitgp.numerics.normal_functions import log_cdf, mills
 from tobitgp.regression.row_search import RowProblem, StartingPoint, from_noise
 from tobitgp.typing import Array, IntArray
@@ -24,6 +25,7 @@ from tobitgp.typing import Array, IntArray
 _COMBINATIONS, _LINES = 24, 64  # partitions by residuals times columns, and by lines through a few rows
 _MOST_ROWS = 500  # of EM, evenly spread over the residuals
 _NORMAL_STEPS, _STEPS = 25, 4  # of EM of normal regressions, and of the likelihood
+_SAME = 1e-13  # residuals that differ by rounding, over the largest value
 _GO_ON, _DIFFERENT = 8, 0.02  # ends that go on, and the average difference of their shares
 
 
@@ -42,6 +44,8 @@ def mixed_starts(model: MixedModel, seen: Outcome, H: Array, offset: Array) -> l
     residual = _middles(seen) - whole.rows.location
     some = _spread(residual, seen)
     seen, H, offset, residual = seen.rows(some), H[some], offset[some], residual[some]
+    if np.ptp(residual) <= _SAME * np.abs(_middles(seen)).max():
+        raise DataError("One regression reaches every row exactly, so there are no components to find. Fit it alone.")
     shares = np.stack([*_partitions(residual, H, model.components)])
     side: Array = np.isneginf(seen.lower) - np.isposinf(seen.upper).astype(np.float64)
     best = _normal_ends(residual, side, H, seen.weight, shares)

@@ -76,9 +76,10 @@ def row_problem(
 def maximise_rows(problem: RowProblem, starts: Sequence[Array], *, scores: bool, max_iter: int) -> Maximum:
     """The highest end of the searches from starts x."""
     with single_blas_thread(), np.errstate(all="ignore"):
-        ends = [(end, _judge(problem, end)) for end in (_ascend(problem, x, max_iter) for x in starts)]
-        end, reason = max(ends, key=lambda pair: _rank(*pair))
-        unit, message = _unit(problem, end.state.x), _message(problem, end, reason)
+        climbs = [(_ascend(problem, x, max_iter), x) for x in starts]
+        ends = [(end, _judge(problem, end), start) for end, start in climbs]
+        end, reason, start = max(ends, key=lambda each: _rank(*each[:2]))
+        unit, message = _unit(problem, end.state.x), _message(problem, end, start, reason)
         told = problem.row_scores(end.state.x) if scores else None
         return problem.in_users_units(end, unit, problem.written[0].shape[1], reason, message, told)
 
@@ -99,53 +100,64 @@ def _ascend(problem: RowProblem, x: Array, max_iter: int) -> Climb:
         lambda state: guarded_step(state, reach),
         problem.evaluate(x),
         max_iter=max_iter,
-        stop=lambda at: bool(_run_off(problem, at)),
+        stop=lambda at: _run_off(problem, at, x)[0] != "",
     )
 
 
-def _run_off(problem: RowProblem, x: Array) -> str:
-    """Name of a parameter that is as good as infinite in some row, empty without one."""
-    for each, values in zip(problem.parameters, problem.predictors(x)[1:], strict=True):
-        low, high = each.range
-        if not low < values.min() or not values.max() < high:
-            return each.name
-    return ""
+def _run_off(problem: RowProblem, x: Array, start: Array) -> tuple[str, str]:
+    """A parameter that is as good as infinite in some row on the scale of its link, and its limit; empty without."""
+    found = zip(problem.parameters, problem.predictors(x)[1:], problem.predictors(start)[1:], strict=True)
+    for each, values, first in found:
+        low, high = each.range(float(first.mean()))
+        if not low < values.min():
+            return each.name, "0" if each.link == "log" else "infinity"
+        if not values.max() < high:
+            return each.name, "infinity"
+    return "", ""
 
 
 def _unit(problem: RowProblem, x: Array) -> Array:
     """Units in which exact rows bring about 1 of information."""
-    unit = np.ones(len(x))
-    width = problem.model.units(tuple(problem.predictors(x)))[0]
-    unit[: problem.designs[0].shape[1]] = np.exp(np.mean(np.log(width)))
-    return np.diag(unit)
+    sizes = [np.exp(np.mean(np.log(size))) for size in problem.model.units(tuple(problem.predictors(x)))]
+    return np.diag(np.repeat(sizes, [columns.shape[1] for columns in problem.designs]))
 
 
 def _judge(problem: RowProblem, end: Climb) -> str:
+    """What an end is: "converged", or why it is no maximum."""
+    model, at = problem.model, tuple(problem.predictors(end.state.x))
+    if model.follows_a_few(at):
+        return "narrow"
+    if not model.rises(at):
+        return "falls"
+    reason = _of_search(problem, end)
+    return "alike" if reason != "converged" and model.alike(at) else reason
+
+
+def _of_search(problem: RowProblem, end: Climb) -> str:
     if end.reason in ("stalled", "limit"):
         return end.reason
     if end.reason == "stopped":
         return "flat" if np.isfinite(end.state.value) else "stalled"
-    if not problem.model.rises(tuple(problem.predictors(end.state.x))):
-        return "falls"
-    if problem.model.follows_a_few(tuple(problem.predictors(end.state.x))):
-        return "narrow"
     least = np.linalg.eigvalsh(problem.information(end.state, _unit(problem, end.state.x))).min(initial=1.0)
     return "flat" if least < FLAT else "converged"
 
 
-def _message(problem: RowProblem, end: Climb, reason: str) -> str:
+def _message(problem: RowProblem, end: Climb, start: Array, reason: str) -> str:
     """Why there is no maximum, with a remedy."""
-    name = _run_off(problem, end.state.x)
+    name, limit = _run_off(problem, end.state.x, start)
     if reason == "flat" and name == "cured":
         return (
             "The likelihood is highest where some rows have a cured fraction of 0 or 1: use fewer columns in the "
             "formula of 'cured', or fit without it."
         )
     if reason == "flat":
-        what = f"the parameter {name!r} of some rows runs" if name else "some coefficients run"
-        return f"The likelihood has no maximum: {what} off to infinity. Use fewer columns, or fix a coefficient."
+        what = (
+            f"the parameter {name!r} of some rows goes to {limit}" if name else "some coefficients run off to infinity"
+        )
+        return f"The likelihood has no maximum: {what}. Use fewer columns, or fix a coefficient."
     return {
         "narrow": "A component follows a few rows. Use fewer components or columns.",
+        "alike": "All components are the same: the rows do not determine several. Use fewer components or columns.",
         "falls": "The spline of the baseline falls somewhere between events. Give a smaller df.",
         "stalled": "No step improves the likelihood although its slope is not 0. Rescale or simplify the model.",
         "limit": LIMIT,

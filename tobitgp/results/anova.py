@@ -26,7 +26,8 @@ def anova(results: Fit) -> pd.DataFrame:
 
     Terms of the linear part, of ``sigma="~ ..."`` and of ``cure="~ ..."`` by Wald's test of all their columns, with the
     covariance of :meth:`cov_params`, as R's ``car::Anova(type=3, test="Wald")``. Main effects beside an interaction are
-    therefore those at the base levels, or at zero, of the other columns. Processes by Wood's test of a smooth term
+    therefore those at the base levels, or at zero, of the other columns. A term of ``mixture(2, x)`` is tested in all
+    components together. Processes by Wood's test of a smooth term
     [1]_, as in mgcv's ``summary()``, random effects by a score test of no variance [2]_.
 
     Returns

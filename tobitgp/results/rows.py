@@ -15,7 +15,7 @@ from tobitgp.data.censored_response import UNKNOWN_LIMITS, build_response, unkno
 from tobitgp.data.spellings import spell_numbers
 from tobitgp.data.table import Table, column_names, read_table
 from tobitgp.errors import SpecError
-from tobitgp.results.terms import check_levels, fill_columns, find_terms, without
+from tobitgp.results.terms import check_levels, fill_columns, find_terms, without, without_in_components
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray, Frame
 
@@ -106,7 +106,7 @@ def ask(parts: Source, new: Frame | None = None, exclude: Any = (), *, instead: 
     if excluded:
         if not terms:
             check_levels(parts, excluded)
-        design, skip = without(design, excluded)
+        design, skip = without(without_in_components(parts, design, excluded), excluded)
     return Asked(index, usable, design, partial(_limits, parts, new, usable, instead), skip, covariates, exclude)
 
 

@@ -16,9 +16,10 @@ from tobitgp.data.design import DesignState, Level
 from tobitgp.data.linear_columns import INTERCEPT, linear_terms
 from tobitgp.data.table import column_names, read_table
 from tobitgp.data.training_summary import constant_column
+from tobitgp.distributions.mixed_rows import LOCATION
 from tobitgp.errors import SpecError
 from tobitgp.formula.linear_terms import mentions
-from tobitgp.formula.spec import GPTerm, ScaleSpec
+from tobitgp.formula.spec import GPTerm, ParameterSpec, ScaleSpec
 from tobitgp.results.views import Source
 from tobitgp.typing import Frame
 
@@ -103,6 +104,18 @@ def without(design: Design, terms: Iterable[Term]) -> tuple[Design, frozenset[in
         if term.name == OFFSET:
             design = replace(design, offset=np.zeros_like(design.offset))
     return replace(design, H=only_columns(design.H, np.flatnonzero(kept))), frozenset(skip)
+
+
+def without_in_components(parts: Source, design: Design, terms: Iterable[Term]) -> Design:
+    """Design in which terms are zero in the locations of later components of a mixture of regressions too."""
+    names, formulas = {term.name for term in terms}, list(design.formulas)
+    for k, (part, own) in enumerate(zip(parts.state.formulas, design.formulas, strict=True)):
+        if isinstance(part.spec, ParameterSpec) and part.spec.parameter.startswith(LOCATION):
+            excluded = [j for name, columns in linear_terms(part.linear) if name in names for j in columns]
+            W = np.where(np.isin(np.arange(own.W.shape[1]), excluded), 0.0, own.W)
+            offset = np.zeros_like(own.offset) if OFFSET in names else own.offset
+            formulas[k] = replace(own, W=W, offset=offset)
+    return replace(design, formulas=tuple(formulas))
 
 
 def check_levels(parts: Source, excluded: Sequence[Term]) -> None:

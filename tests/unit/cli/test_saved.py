@@ -238,6 +238,20 @@ def test_levels_that_look_like_numbers_are_text_where_the_model_knows_them_as_te
     np.testing.assert_allclose(printed, res.predict(new), rtol=1e-12)
 
 
+def test_mixtures_of_regressions_are_fitted_and_predicted(tmp_path, capsys):
+    rng = np.random.default_rng(4)
+    x, first = rng.uniform(0.0, 10.0, 80), rng.random(80) < 0.5
+    data = pd.DataFrame({"x": x, "y": np.where(first, x, 9.0 - x) + 0.4 * rng.normal(size=80)})
+    rows, model, formula = str(tmp_path / "rows.csv"), str(tmp_path / "fit.tgp"), "y ~ mixture(2, x)"
+    data.to_csv(rows, index=False)
+    assert main(["fit", formula, rows, "--save", model, "--quiet"]) == 0
+    assert "location_2[x]" in capsys.readouterr().out
+    assert main(["predict", model, rows, "--what", "component"]) == 0
+    found = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    expected = tg.fit(formula, data).predict(what="component")
+    np.testing.assert_allclose(found.iloc[:, -2:], expected, rtol=1e-6, atol=1e-12)
+
+
 def test_cure_models_are_fitted_and_predicted(tmp_path, capsys):
     data, model, picture = tg.datasets.simulate_cure(n=200, rng=1), tmp_path / "fit.tgp", tmp_path / "fit.png"
     data.to_csv(tmp_path / "rows.csv", index=False)

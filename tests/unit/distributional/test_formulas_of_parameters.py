@@ -118,6 +118,17 @@ def test_degrees_of_freedom_have_a_formula():
     np.testing.assert_allclose(res.bse.drop("sigma"), np.delete(error, 2), rtol=5e-3)
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_unit_of_the_response_with_a_formula_of_df(unit):
+    rng = np.random.default_rng(8)
+    data = pd.DataFrame({"y": rng.standard_t(4, 150), "x": rng.normal(size=150)})
+    how = {"family": "student", "formulas": {"df": "~ x"}}
+    usual, res = (tg.fit("y ~ x", data.assign(y=size * data["y"]), **how) for size in (1.0, unit))
+    assert res.converged
+    assert res.llf + len(data) * np.log(unit) == pytest.approx(usual.llf, abs=1e-6)
+    assert res.params["log(df)[x]"] == pytest.approx(usual.params["log(df)[x]"], rel=1e-4)
+
+
 def test_one_value_is_the_model_without_the_formula():
     data = times()
     for family, name in (

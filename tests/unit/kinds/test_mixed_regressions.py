@@ -8,7 +8,7 @@ from scipy.special import log_softmax, logsumexp
 from scipy.stats import gumbel_l, norm
 
 import tobitgp as tg
-from tobitgp.errors import FormulaError, SpecError
+from tobitgp.errors import ConvergenceWarning, DataError, FormulaError, SpecError
 
 TRUTH = ((-1.0, -1.0), (1.0, 2.0)), (0.7, 0.4), (0.0, 0.4)  # intercepts and slopes, scales, log odds
 
@@ -76,6 +76,37 @@ def test_three_components():
     res = tg.fit("y ~ mixture(3, x) | censor(-1.5, 3)", data)
     assert res.converged
     assert res.llf == pytest.approx(maximum(data, at_truth(truth), components=3)[0], abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", [24, 56])
+def test_a_component_without_spread_is_never_the_fit(seed):
+    """A line through few rows has a higher likelihood than the maximum when its scale goes to 0."""
+    data = sample(40, seed)
+    res = tg.fit(FORMULA, data)
+    assert res.converged
+    assert res.params[["sigma_1", "sigma_2"]].min() > 0.02 * res.params[["sigma_1", "sigma_2"]].max()
+    assert res.llf > maximum(data, at_truth())[0] - 1e-3
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_unit_of_the_response_and_origin_of_a_column_do_not_matter(unit):
+    data = sample(120, 12)
+    usual = tg.fit("value ~ mixture(2, x)", data)
+    res = tg.fit("value ~ mixture(2, x)", data.assign(value=unit * data["value"], x=data["x"] + 1e4))
+    assert res.converged
+    assert res.llf + len(data) * np.log(unit) == pytest.approx(usual.llf, abs=1e-6)
+    at = ["x", "location_2[x]", "sigma_1", "sigma_2"]
+    np.testing.assert_allclose(res.params[at], unit * usual.params[at], rtol=1e-4)
+    np.testing.assert_allclose(res.bse[at], unit * usual.bse[at], rtol=1e-4)
+    np.testing.assert_allclose(res.bse["odds_2"], usual.bse["odds_2"], rtol=1e-4)
+
+
+def test_rows_that_do_not_determine_two_components():
+    few = pd.DataFrame({"x": [1.0, 2.0, 4.0, 5.0, 7.0, 8.0], "y": [1.0, 1.5, 0.2, 2.0, 1.1, 0.8]})
+    with pytest.warns(ConvergenceWarning, match="All components are the same"):
+        assert not tg.fit("y ~ mixture(2, x)", few).converged
+    with pytest.raises(DataError, match="One regression reaches every row"):
+        tg.fit("y ~ mixture(2, x)", few.assign(y=3.0 + 2.0 * few["x"]))
 
 
 def test_times_of_another_family():
@@ -155,11 +186,36 @@ def test_components_alike_add_nothing():
     assert held.llf == pytest.approx(one.llf, abs=1e-9)
 
 
+def test_terms_are_tested_and_left_out_in_all_components():
+    data = sample(250, 13).assign(g=lambda d: np.where(d["w"] > 0.0, "b", "a"))
+    res = tg.fit("y ~ mixture(2, x + g) | censor(-1.5, 3)", data, formulas={"odds": "~ w"})
+    table = res.anova()
+    assert list(table.index) == ["x", "g", "log(odds_2)[w]"]
+    for term, column in (("x", "x"), ("g", "g[T.b]")):
+        both = res.wald_test(f"{column} = 0, location_2[{column}] = 0")
+        assert table.loc[term, "chi2"] == pytest.approx(both.statistic, rel=1e-8)
+        assert table.loc[term, "df"] == 2
+    assert table.loc["log(odds_2)[w]", "chi2"] == pytest.approx(res.tvalues["log(odds_2)[w]"] ** 2, rel=1e-8)
+    new = pd.DataFrame({"x": [-1.0, 0.5], "g": ["b", "b"], "w": [0.3, -0.4]})
+    without = res.predict(new, what="uncensored", exclude="g")
+    np.testing.assert_allclose(without, res.predict(new.assign(g="a"), what="uncensored"), rtol=1e-12)
+    drawn = res.sample(new, draws=5, exclude="g", rng=1)
+    np.testing.assert_allclose(drawn, res.sample(new.assign(g="a"), draws=5, rng=1), rtol=1e-9)
+
+
 def test_null_model_has_no_slopes_in_any_component():
     data = sample(200, 10)
     res = tg.fit(FORMULA, data)
     flat = tg.fit(FORMULA, data, fixed={"x": 0.0, "location_2[x]": 0.0})
     assert res.llnull == pytest.approx(flat.llf, abs=1e-6)
+
+
+def test_numbers_of_components_have_no_likelihood_ratio_test():
+    data = sample(120, 14)
+    one, two = tg.fit("y ~ x | censor(-1.5, 3)", data), tg.fit(FORMULA, data)
+    for first, second in ((one, two), (two, one)):
+        with pytest.raises(SpecError, match="numbers of components differ"):
+            first.lr_test(second)
 
 
 @pytest.mark.parametrize(
@@ -171,6 +227,8 @@ def test_null_model_has_no_slopes_in_any_component():
         ("y ~ mixture(2, gp(x))", {}, r"gp\(x\): not supported"),
         ("y ~ mixture(2, x)", {"family": "student"}, r"family=tg.Student\(df=4\)"),
         ("y ~ mixture(2, x)", {"family": "boxcox"}, r"not supported with mixture\(2, x\)"),
+        ("y ~ mixture(2, x)", {"family": "poisson"}, r"'poisson': not supported with mixture\(2, x\)"),
+        ("y ~ mixture(2, x)", {"family": "ph"}, r"'ph': not supported with mixture\(2, x\)"),
         ("y ~ mixture(2, x)", {"cure": "~ 1"}, r"cure= is not supported with mixture\(2, x\)"),
         ("y ~ mixture(2, x)", {"method": "em"}, "fitted by maximum likelihood"),
         ("y ~ mixture(2, x)", {"formulas": {"scale": "~ x"}}, "It has 'location_2', 'sigma_1', 'sigma_2', 'odds_2'"),

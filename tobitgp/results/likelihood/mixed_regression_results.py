@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import softmax
 
+from tobitgp.data.linear_columns import INTERCEPT, LinearState, linear_terms
 from tobitgp.distributions.mixed_rows import LOCATION, ODDS, MixedModel, MixedRows
 from tobitgp.errors import SpecError
+from tobitgp.formula.spec import ParameterSpec
 from tobitgp.kinds.distributional import DistributionalParts
 from tobitgp.results import figures
+from tobitgp.results.anova import joint_test_of_columns
 from tobitgp.results.likelihood.distributional_results import (
     coefficients_of_formulas,
     groups_of_formulas,
@@ -21,6 +24,7 @@ from tobitgp.results.likelihood.distributional_results import (
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.prediction import predict_table
+from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.ratios import RatioKind
 from tobitgp.results.rows import Asked, ask, response_of_rows
 from tobitgp.results.summary_notes import ParameterGroup, likelihood_words, model_title, row_notes
@@ -73,6 +77,24 @@ class MixedRegressionResults(LikelihoodResults):
         """Coefficients of all formulas."""
         self._estimates(kind)
         return coefficients_of_formulas(self._parts)
+
+    def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
+        """Tests of each term in all components together, then of the terms of weights and scales."""
+        parts, (linear, names) = self._parts, coefficients_of_formulas(self._parts)
+        places: dict[str, list[int]] = {}
+
+        def add(state: LinearState, columns: Sequence[str], label: str) -> None:
+            for name, own in linear_terms(state):
+                if name != INTERCEPT:
+                    places.setdefault(label.format(name), []).extend(names.index(columns[j]) for j in own)
+
+        add(parts.state.linear, parts.columns, "{}")
+        for part, columns in zip(parts.state.formulas, parts.state.formula_columns.values(), strict=True):
+            assert isinstance(part.spec, ParameterSpec)
+            located = part.spec.parameter.startswith(LOCATION)
+            add(part.linear, columns, "{}" if located else f"{part.spec.label}[{{}}]")
+        for name, at in places.items():
+            yield name, joint_test_of_columns(linear, np.array(at))
 
     def _ratio_kind(self) -> RatioKind:
         raise SpecError(
