@@ -195,7 +195,7 @@ def _log_excess_below(z: Array, tilt: Array | None) -> Array:
     return out - log_cdf
 
 
-_MANY = 2_000
+_MANY = 200  # points; a search asks for as many again and again
 _LEAST, _STEPS = -690.0, 60
 
 

@@ -21,7 +21,7 @@ from tobitgp.priors.structure import Block
 from tobitgp.typing import Array, BoolArray
 
 INFEASIBLE = 1e12
-_MAY_FAIL, _TEN = 3, 10  # fixed points of EP that may not converge, and one more in every ten evaluations
+_MAY_FAIL, _TEN = 3, 10  # fixed points that may not converge, and one more in every ten evaluations
 
 
 class EPFailure(Exception):
@@ -53,6 +53,7 @@ class Objective:
     evaluations: int = 0
     iterations: int = 0
     failures: int = 0  # evaluations of which the fixed point was given up
+    failed_around: int = 0  # the same, of points that are only differenced
     model: FeatureModel = field(init=False)
 
     def __post_init__(self) -> None:
@@ -63,6 +64,15 @@ class Objective:
         """Site precisions (n,) last found, in the problem's order."""
         assert self.last is not None
         return precisions_of(self.last.data)
+
+    @property
+    def unreliable(self) -> bool:
+        """Whether too many fixed points were given up for differences to say where a maximum is."""
+        return self.failed_around > self._may_fail
+
+    @property
+    def _may_fail(self) -> int:
+        return _MAY_FAIL + self.evaluations // _TEN
 
     def theta(self, free: Array) -> Array:
         """All of theta from its free part."""
@@ -100,7 +110,7 @@ class Objective:
             self.data = found.data
         elif self.method.name == "ep":
             self.failures += 1
-            if self.failures > _MAY_FAIL + self.evaluations // _TEN:
+            if self.failures > self._may_fail:
                 raise EPFailure(found.theta)
         self.last = found
         return found
@@ -131,6 +141,7 @@ class Objective:
 _WIDTHS = 0.02, 0.002, 0.0002  # of differences, in log parameters
 _DROP, _AGREED = 2.0, 0.05  # nats over a step, above which these have to agree with the curvature to such a share
 _NARROWINGS, _LEAST_SHARE, _MOST_SHARE = 12, 0.05, 0.5  # of steps
+_SAME = 0.9  # of the gain that a wider difference promises
 _PART = 0.2  # of a standard deviation
 _NOTHING = 1e-14  # of the largest variance
 _ROUNDING = 1e-13  # of the largest curvature
@@ -174,17 +185,19 @@ def _differenced(objective: Objective, points: Sequence[Array]) -> tuple[Array, 
     """Values (n,) and gradients (n, k_free) at several points, from the sites last found; -inf and NaN without any."""
     data, n_features = objective.data, 0 if objective.last is None else objective.last.row_features
 
-    def at(point: Array) -> tuple[float, Array, int]:
+    def at(point: Array) -> tuple[float, Array, int, bool]:
         try:
             found = objective.settle_from(point, data, slopes=True)
         except NumericalError:
-            return -np.inf, np.full(len(point), np.nan), 0
-        return objective.density(found), objective.gradient(found), found.iterations
+            return -np.inf, np.full(len(point), np.nan), 0, True
+        return objective.density(found), objective.gradient(found), found.iterations, found.converged
 
     found = map_independent(at, points, heavy=is_heavy(data.n, n_features))
     objective.evaluations += len(points)
-    objective.iterations += sum(iterations for *_, iterations in found)
-    return np.array([value for value, _, _ in found]), np.array([g for _, g, _ in found])
+    values, gradients, iterations, converged = zip(*found, strict=True)
+    objective.iterations += sum(iterations)
+    objective.failed_around += converged.count(False)
+    return np.array(values), np.array(gradients)
 
 
 def whitening(objective: Objective, free: Array) -> Array:
@@ -245,6 +258,7 @@ class EvidenceMaximum(ClimbEnd):
 
     root: Array  # (k_free, k_open), ``T`` with ``T T'`` the inverse curvature along its principal axes
     gain_left: float  # nats a Newton step would still gain
+    smooth: bool = True  # whether differences say where the maximum is
 
 
 def climb(
@@ -303,13 +317,21 @@ def polish(objective: Objective, free: Array, *, tol: float, max_iter: int) -> E
     if not len(free):
         return EvidenceMaximum(objective, free, value, np.zeros((0, 0)), 0.0)
     # Where no step gains, the density is more curved than over the usual difference; but that says more of it around.
+    # Where a narrower one promises as much and leads nowhere, the density jumps or ends there.
+    gain, places = np.inf, [free]
+    roots: list[Array] = []
     for width in _WIDTHS:
+        before = gain
         free, value, gradient, root, gain = _newton(objective, free, value, gradient, width, tol=tol, max_iter=max_iter)
-        if gain < tol:
+        jumps = gain > _SAME * before and np.array_equal(free, places[-1])
+        roots, places = [*roots, root], [*places, free]
+        if gain < tol or jumps or objective.unreliable:
             break
-    if width != _WIDTHS[0]:
+    if np.array_equal(free, places[1]) or objective.unreliable:
+        root = roots[0]
+    else:
         root = _newton_step(objective, free, gradient, _WIDTHS[0])[0]
-    return EvidenceMaximum(objective, free, value, root, gain)
+    return EvidenceMaximum(objective, free, value, root, gain, gain < tol or not (jumps or objective.unreliable))
 
 
 def _newton(
@@ -318,7 +340,7 @@ def _newton(
     """Newton steps from one point until little is left to gain or no step gains: place, value, gradient, root, gain."""
     root, step, near = _newton_step(objective, free, gradient, width)
     for _ in range(max_iter):
-        if 0.5 * float(gradient @ step) < tol:
+        if 0.5 * float(gradient @ step) < tol or objective.unreliable:
             break
         length = min(1.0, 1.0 / np.abs(step).max())
         while length > 1e-3:

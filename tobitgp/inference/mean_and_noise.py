@@ -25,7 +25,7 @@ from tobitgp.inference.method import EPUpdates, Method
 from tobitgp.inference.multistart import LOOSE
 from tobitgp.inference.pair_sites import ROUGH, PairEnd, PairRows, gradient, iterate, start_sites
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, cut
-from tobitgp.inference.search import CAP, NATS, RUNS, Search
+from tobitgp.inference.search import CAP, NATS, RUNS, Search, near_enough
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.priors.choice import choose_blocks
@@ -175,12 +175,15 @@ class PairSearch(Search):
 
     def _maximised(self, theta: Array, data: PartitionedRows) -> EvidenceMaximum:
         """Newton steps on all rows, inducing inputs chosen anew between."""
+        assert isinstance(self.method, EPUpdates)
         for run in range(1, RUNS + 1):
             objective = self._objective(f"run {run}", data, self.prior, theta, precisions(data), CAP)
             maximum = self._polished(objective, theta[self.parameters.free])
             self._log(f"run {run}", objective, maximum.value)
+            if objective.unreliable and not self.method.floored and not near_enough(maximum):
+                raise EPFailure(maximum.theta)
             theta, data = maximum.theta, objective.data
-            if nats_left(maximum.posterior) <= 2.0 * NATS:
+            if not maximum.smooth or nats_left(maximum.posterior) <= 2.0 * NATS:
                 break
         return maximum
 

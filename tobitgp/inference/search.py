@@ -429,6 +429,8 @@ class Search:
             done = last.converged and (self.concave or near_enough(maximum))
             if isinstance(self.method, EPUpdates) and not done:
                 raise EPFailure(last.theta)
+            if not maximum.smooth:  # features made anew do not smooth it
+                break
             theta, data = last.theta, objective.data
             gap, full = nats_left(last), max(b.size for b in last.blocks) >= self.cap
             if gap <= 2.0 * NATS or (full and (gap <= COARSE or not self._raise_cap())):
@@ -440,7 +442,7 @@ class Search:
         """Newton steps to the maximum, from where L-BFGS-B leads if they do not reach it."""
         steps, tol = min(self.settings.max_iter, NEWTON_STEPS), self._tolerance(objective, free)
         maximum = polish(objective, free, tol=tol, max_iter=steps)
-        if not near_enough(maximum):
+        if not near_enough(maximum) and not objective.unreliable:
             free = climb(objective, maximum.free, tol=1e-3, max_iter=self.settings.max_iter)
             maximum = polish(objective, free, tol=tol, max_iter=steps)
         return maximum

@@ -10,9 +10,10 @@ the first form keeping its digits where v is small, the second where it is large
 the noise are tilted means of those of :math:`\ell`. Derivatives in the shape are differences of fourth order.
 
 Where the normal density is narrow beside the bends of the likelihood, one Gauss-Hermite rule around the mode of their
-product serves. Elsewhere the product is looked for on a grid, its mode found by bisection, and panels are graded
-towards that mode and towards the ends of the row. A product that is log-concave falls at least as fast as the normal
-density on either side of its mode; one that need not be is also covered around the normal density's own mean.
+product serves. Elsewhere the product is looked for on a grid, its mode found by Newton's method between points of it,
+and panels are graded towards that mode and towards the ends of the row. A product that is log-concave falls at least
+as fast as the normal density on either side of its mode; one that need not be is also covered around the normal
+density's own mean.
 
 The upper tail of Gumbel noise is too steep for quadrature. With a = (lower - f) / sigma the log probability of (lower,
 upper] is :math:`-e^a` plus what bends gently: nothing on right-censored rows, a - log sigma on exact ones, and on
@@ -44,7 +45,7 @@ from tobitgp.numerics.quadrature import (
     row_sums,
     slices,
 )
-from tobitgp.numerics.roots import slope
+from tobitgp.numerics.roots import root_between, slope
 from tobitgp.typing import Array, BoolArray, IntArray
 
 SMOOTH = ORDERS[-1][0]
@@ -52,7 +53,7 @@ _NEWTON, _NEAR = 60, 0.1
 _GRID = np.linspace(0.0, 1.0, 25)
 _AROUND = np.array([-3.0, -1.0, 0.0, 1.0, 3.0])
 _BEYOND = 20.0
-_BISECTIONS = 14
+_AT_MODE = 1e-3
 _TOGETHER = 14.0
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 
@@ -149,14 +150,11 @@ def _modes(local: Local, rows: IntArray, mean: Array, sd: Array, ends: Array, un
     left, right = grid[line, np.maximum(best - 1, 0)], grid[line, np.minimum(best + 1, k - 1)]
     precision = 1.0 / (sd * sd)
 
-    def rising(f: Array) -> BoolArray:
-        return np.asarray(local(rows, f)[1] > precision * (f - mean))
+    def falling(f: Array) -> tuple[Array, Array]:
+        _, rise, bend = local(rows, f)
+        return precision * (f - mean) - rise, precision - bend
 
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (left + right)
-        up = rising(middle)
-        left, right = np.where(up, middle, left), np.where(up, right, middle)
-    mode = 0.5 * (left + right)
+    mode = root_between(falling, left, grid[line, best], right, _AT_MODE * unit)
     curve = precision - local(rows, mode)[2]
     return mode, 1.0 / np.sqrt(np.maximum(curve, precision))
 

@@ -229,10 +229,12 @@ def _interval(distribution: Distribution, a: Array, b: Array, r: Array, sigma: A
     """Rows inside (a, b), half-width r, all in units of sigma."""
     sigma = np.broadcast_to(sigma, a.shape)
     out = Terms(*(np.empty_like(a) for _ in Terms._fields))
-    left = distribution.log_cdf(b) <= distribution.log_sf(a)
+    left = b <= -a if distribution.symmetric else distribution.log_cdf(b) <= distribution.log_sf(a)
     narrow = np.zeros(a.shape, dtype=np.bool_)
     for side, near, far, tail in ((left, b, a, distribution.lower_tail), (~left, a, b, distribution.upper_tail)):
         at = np.flatnonzero(side)
+        if not len(at):
+            continue
         P, Q = _chain(near[at], *tail(near[at]), sigma[at]), _chain(far[at], *tail(far[at]), sigma[at])
         wide = Q.value - P.value <= _NARROW
         narrow[at[~wide]] = True
