@@ -119,12 +119,12 @@ class NaturalFamily(ExponentialMembers):
                 log_p = log_p + eta[:, None] * one
             return RowStatistics(log_p, T)
         ends = rows.upper if rows.kind == "left" else rows.lower
-        largest = self.bucket(np.concatenate([ends, rows.upper]) if self.discrete else ends)
-        sums = tails_of(self, theta.tobytes(), theta.shape[1], largest, len(rows) > MANY)
+        within = self.bucket(np.concatenate([rows.lower, rows.upper]) if rows.kind == "interval" else ends)
+        sums = tails_of(self, theta.tobytes(), theta.shape[1], within, len(rows) > MANY)
         if rows.kind == "interval":
             found = sums.between(rows.lower, rows.upper)
         else:
-            found = sums.one_sided(ends)[rows.kind == "right"]
+            found = sums.tail(ends, above=rows.kind == "right")
         return RowStatistics(np.array(found.log_p), tuple(found.mean))
 
     def lost(self, y: Array) -> Array:

@@ -19,7 +19,12 @@ import numpy as np
 from tobitgp.numerics.unimodal import FALL, Domain, Range, find_range
 from tobitgp.typing import Array, IntArray
 
-_PANELS, _OUTER, _NODES = 40, 18, 8  # on either side of a mode, beyond them, and nodes in each
+_NODES = 8  # in each panel
+_ROUND, _PER_SIZE = 9.0, 4.0  # nats up to which panels have one width, and how many there are in that of a density
+_DEEP, _OUTER = 200.0, 12  # nats up to which panels are narrow, and panels beyond
+_PLACES = np.linspace(0.0, 1.0, 200)  # at which a fall is computed
+_LARGEST, _LEAST = 2e4, 1e-14  # nats that count, and width of a density as a share of its place
+_SIDES = np.array([-1.0, 1.0])
 _STEEP = 1.5  # nats that a density changes in a panel up to which its nodes are enough for each other
 _ALONE, _AIM, _MOST_FALL, _TRIES, _NEAR = 16, 52.0, 75.0, 80, 1e-4
 _CANCELS = 0.5  # ratio of tails from which an interval has nodes for itself
@@ -35,7 +40,6 @@ def _composite_rule() -> tuple[Array, Array]:
 
 
 _ONES = _composite_rule()
-_EDGES = np.linspace(0.0, 1.0, _PANELS + 1) ** 2  # of panels, from a mode to where a density has fallen
 _TO_POWERS = np.linalg.inv(np.vander(0.5 * (1.0 + _X), _NODES))  # of the place in a panel, from values at nodes
 
 
@@ -92,6 +96,10 @@ class TailSums(ABC):
     @abstractmethod
     def one_sided(self, x: Array) -> tuple[Truncated, Truncated]:
         """At most x, and above x, (n,) or (K, n)."""
+
+    def tail(self, x: Array, *, above: bool) -> Truncated:
+        """Above x, or at most x."""
+        return self.one_sided(x)[above]
 
     @abstractmethod
     def between(self, lower: Array, upper: Array) -> Truncated:
@@ -158,13 +166,24 @@ class DensityTails(TailSums):
 
     def one_sided(self, x: Array) -> tuple[Truncated, Truncated]:
         z = np.broadcast_to(self.lines.support.coordinate(x), (len(self.mode), x.shape[-1]))
-        both = self._nearer_tail(z)
-        log_p, mean, left = both[0], both[1:], z < self.mode[:, None]
-        p = np.exp(log_p)
-        other = np.log1p(-p)
-        rest = (self.mean[:, :, None] - p * mean) / (1.0 - p)
-        below = Truncated(np.where(left, log_p, other), np.where(left, mean, rest))
-        return below, Truncated(np.where(left, other, log_p), np.where(left, rest, mean))
+        nearer = self._nearer_tail(z)
+        return self._tail(z, nearer.copy(), above=False), self._tail(z, nearer, above=True)
+
+    def tail(self, x: Array, *, above: bool) -> Truncated:
+        z = np.broadcast_to(self.lines.support.coordinate(x), (len(self.mode), x.shape[-1]))
+        return self._tail(z, self._nearer_tail(z), above=above)
+
+    def _tail(self, z: Array, nearer: Array, *, above: bool) -> Truncated:
+        """On one side, from the nearer tails, whose entries of the other side are overwritten."""
+        rest = (z < self.mode[:, None]) == above
+        which, row = np.nonzero(rest)
+        if len(which):
+            log_p, *mean = nearer[:, which, row]
+            p = np.exp(log_p)
+            nearer[0, which, row] = np.log1p(-p)
+            for one, old, whole in zip(nearer[1:], mean, self.mean, strict=True):
+                one[which, row] = (whole[which] - p * old) / (1.0 - p)
+        return Truncated(nearer[0], nearer[1:])
 
     def between(self, lower: Array, upper: Array) -> Truncated:
         (low_below, low_above), (high_below, high_above) = self.one_sided(lower), self.one_sided(upper)
@@ -197,12 +216,12 @@ class DensityTails(TailSums):
         return out
 
 
-def density_tails(members: Members, support: Domain, *, many: bool = True) -> DensityTails:
-    """What K densities have in their tails; many ends of rows are worth panels."""
-    lines, k, S = Lines(members, support), *reversed(members.eta.shape)
+def density_tails(members: Members, support: Domain, within: tuple[float, float] | None = None) -> DensityTails:
+    """What K densities have in their tails; many ends of rows are worth panels, for coordinates within two ends."""
+    lines, k = Lines(members, support), members.eta.shape[1]
     found = find_range(lambda z: lines.log_density(z)[0], k, support.largest)
     size = found.high - found.low
-    pieces = _all_pieces(lines, found, size, S) if many else None
+    pieces = None if within is None else _all_pieces(lines, found, size, within)
     mean = members.mean
     if mean is None:
         each = np.arange(k)
@@ -211,42 +230,78 @@ def density_tails(members: Members, support: Domain, *, many: bool = True) -> De
     return DensityTails(lines, mean, found.mode, size, pieces)
 
 
-def _all_pieces(lines: Lines, found: Range, size: Array, S: int) -> tuple[Any, ...]:
+class Panels(NamedTuple):
+    """Panels on one side of a mode, as distances from it."""
+
+    edges: Array  # (P + 1,)
+    inner: int  # how many of them are narrow
+
+
+def _panels(lines: Lines, found: Range, within: tuple[float, float]) -> list[Panels]:
+    """Those in which ends may lie, of each component on the left and on the right."""
+    mode, near = found.mode, np.maximum(found.near, _LEAST * np.maximum(np.abs(found.mode), 1.0))
+    far = np.abs(np.stack([found.far_low, found.far_high], axis=1) - mode[:, None])
+    wanted = np.clip(np.stack([mode - within[0], within[1] - mode], axis=1), near[:, None], far)
+    away = near[:, None, None] * np.sinh(np.arcsinh(far / near[:, None])[:, :, None] * _PLACES)
+    fall = found.top[:, None, None] - lines.log_density(mode[:, None, None] + _SIDES[:, None] * away)[0]
+    fall = np.maximum.accumulate(np.clip(np.nan_to_num(fall, nan=_LARGEST), 0.0, _LARGEST), axis=2)
+    count = _PER_SIZE * np.arcsinh(away / near[:, None, None]) + _in_nats(fall)
+    sides = [(j, s) for j in range(len(mode)) for s in (0, 1)]
+    return [_panels_of(away[at], fall[at], count[at], wanted[at], far[at]) for at in sides]
+
+
+def _in_nats(fall: Array) -> Array:
+    """How many panels a fall needs: their width is even near the mode of a normal density, and a nat further out."""
+    return np.where(fall < _ROUND, 2.0 * np.sqrt(_ROUND * fall), _ROUND + fall)
+
+
+def _panels_of(away: Array, fall: Array, count: Array, wanted: float, far: float) -> Panels:
+    last = min(wanted, float(np.interp(_DEEP, fall, away)))
+    most = float(np.interp(last, away, count))
+    size = int(np.ceil(most)) if np.isfinite(most) else 1
+    edges = np.interp(np.linspace(0.0, most, size + 1), count, away)
+    outer = last * (far / last) ** (np.arange(1, _OUTER + 1) / _OUTER)
+    return Panels(np.append(edges, outer[: np.searchsorted(outer, wanted) + 1 if wanted > last else 0]), size)
+
+
+def _all_pieces(lines: Lines, found: Range, size: Array, within: tuple[float, float]) -> tuple[Any, ...]:
     """Polynomials of each component."""
-    k, sides = len(size), np.array([-1.0, 1.0])
-    length = np.abs(np.stack([found.low, found.high], axis=1) - found.mode[:, None])[:, :, None]
-    far = np.abs(np.stack([found.far_low, found.far_high], axis=1) - found.mode[:, None])[:, :, None] / length
-    outer = np.maximum(far, 1.0 + 1e-6) ** (np.arange(1, _OUTER + 1) / _OUTER)
-    edges = length * np.concatenate([np.broadcast_to(_EDGES, (k, 2, _PANELS + 1)), outer], axis=2)
-    half = 0.5 * np.diff(edges, axis=2)[..., None]
-    away = edges[..., :-1, None] + half * (1.0 + _X)
-    z = found.mode[:, None, None, None] + sides[:, None, None] * away
-    log_f, T = lines.log_density(z)
+    panels = _panels(lines, found, within)
+    lengths = [len(one.edges) - 1 for one in panels]
+    which, sign = np.repeat(np.arange(2 * len(size)) // 2, lengths), np.repeat(np.tile(_SIDES, len(size)), lengths)
+    half = 0.5 * np.concatenate([np.diff(one.edges) for one in panels])[:, None]
+    away = np.concatenate([one.edges[:-1] for one in panels])[:, None] + half * (1.0 + _X)
+    z = found.mode[which, None] + sign[:, None] * away
+    log_f, T = lines.log_density(z, which)
     density = half * np.exp(log_f)
-    values = np.stack([density, *(density * one for one in T)])[..., :_PANELS, :]
-    tails = np.empty((1 + S, *z.shape))
-    steep = ~(np.ptp(log_f, axis=3) < _STEEP)
-    steep[:, :, _PANELS:] = True
-    which, side, _ = np.nonzero(steep)
-    at = (np.repeat(which, _NODES), z[steep].ravel(), np.repeat(sides[side], _NODES))
-    log_p, mean = lines.beyond(*at, size[at[0]])
-    ends = np.tile(np.arange(k), 2), np.concatenate([found.low, found.high]), np.repeat(sides, k)
-    log_rest, rest = lines.beyond(*ends, size[ends[0]])
-    beyond = np.stack([np.exp(log_rest), *(np.exp(log_rest) * rest)]).reshape(1 + S, 2, k).swapaxes(1, 2)
-    whole = values @ _W
-    summed = np.cumsum(np.concatenate([beyond[..., None], whole[..., :0:-1]], axis=3), axis=3)[..., ::-1]
-    sums = summed[..., None] + values @ _REST.T
-    tails[..., :_PANELS, :] = np.stack([np.log(sums[0]), *(sums[1:] / sums[0])])
-    tails[0, steep], tails[1:, steep] = log_p.reshape(-1, _NODES), mean.reshape(S, -1, _NODES)
-    return tuple(_pieces(found.mode[j], edges[j], tails[:, j]) for j in range(k))
+    values = np.stack([density, *(density * one for one in T)])
+    rest, whole = values @ _REST.T, values @ _W
+    last = np.array([one.edges[one.inner] for one in panels])
+    each, signs = np.arange(len(panels)) // 2, np.tile(_SIDES, len(size))
+    log_rest, mean = lines.beyond(each, found.mode[each] + signs * last, signs, size[each])
+    beyond = np.exp(log_rest) * np.stack([np.ones_like(log_rest), *mean])
+    first = np.cumsum([0, *lengths])
+    steep = ~(np.ptp(log_f, axis=1) < _STEEP)
+    for i, (one, at) in enumerate(zip(panels, first[:-1], strict=True)):
+        to, steep[at + one.inner : first[i + 1]] = slice(at, at + one.inner), True
+        inward = np.concatenate([beyond[:, i : i + 1], whole[:, to][:, :0:-1]], axis=1)
+        rest[:, to] += np.cumsum(inward, axis=1)[:, ::-1, None]
+    tails = np.stack([np.log(rest[0]), *(rest[1:] / rest[0])])
+    if steep.any():
+        of = np.repeat(which[steep], _NODES)
+        log_p, mean = lines.beyond(of, z[steep].ravel(), np.repeat(sign[steep], _NODES), size[of])
+        tails[0, steep], tails[1:, steep] = log_p.reshape(-1, _NODES), mean.reshape(len(mean), -1, _NODES)
+    by_side = np.split(tails, first[1:-1], axis=1)
+    pairs = zip(found.mode, panels[::2], panels[1::2], by_side[::2], by_side[1::2], strict=True)
+    return tuple(_pieces(mode, left.edges, right.edges, *both) for mode, left, right, *both in pairs)
 
 
-def _pieces(mode: Array, edges: Array, tails: Array) -> Any:
-    """Polynomials of 1 + S values on either side of a mode from those at the nodes of panels, (1 + S, 2, P, nodes)."""
+def _pieces(mode: Array, before: Array, after: Array, left: Array, right: Array) -> Any:
+    """Polynomials of 1 + S values on either side of a mode from those at the nodes of panels, (1 + S, P, nodes)."""
     from scipy.interpolate import PPoly
 
-    values = np.concatenate([tails[:, 0, ::-1, ::-1], tails[:, 1]], axis=1)  # along the coordinate
-    x = np.concatenate([mode - edges[0, ::-1], mode + edges[1, 1:]])
+    values = np.concatenate([left[:, ::-1, ::-1], right], axis=1)  # along the coordinate
+    x = np.concatenate([mode - before[::-1], mode + after[1:]])
     first = values[:, :, :1]
     powers = _TO_POWERS @ np.moveaxis(values - first, 2, 1)  # (1 + S, nodes, panels), falling
     powers[:, -1] += first[:, :, 0]
