@@ -242,9 +242,7 @@ def _moment(members: Members, values: Domain, k: int, r: float) -> Array:
 
 
 @lru_cache(maxsize=_KEPT)
-def _with_moments(
-    family: ExponentialMembers, eta: bytes, k: int, within: tuple[float, float], many: bool
-) -> TailSums:
+def _with_moments(family: ExponentialMembers, eta: bytes, k: int, within: tuple[float, float], many: bool) -> TailSums:
     """Tails with means of the statistics, of a value, and of its square."""
     members = family.members(np.frombuffer(eta).reshape(-1, k))
     more = np.concatenate([members.eta, np.zeros((2, k))])

@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tobitgp.numerics.unimodal import FALL, Domain, Range, find_range
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 _NODES = 8  # in each panel
 _ROUND, _PER_SIZE = 9.0, 4.0  # nats up to which panels have one width, and how many there are in that of a density
-_DEEP, _OUTER = 200.0, 12  # nats up to which panels are narrow, and panels beyond
+_DEEP = 200.0  # nats up to which panels are narrow
+_WIDE = np.arange(1, 13) / 12  # edges of those beyond, as powers of how much further they go
 _PLACES = np.linspace(0.0, 1.0, 200)  # at which a fall is computed
 _LARGEST, _LEAST = 2e4, 1e-14  # nats that count, and width of a density as a share of its place
 _SIDES = np.array([-1.0, 1.0])
@@ -233,18 +234,24 @@ def density_tails(members: Members, support: Domain, within: tuple[float, float]
 class Panels(NamedTuple):
     """Panels on one side of a mode, as distances from it."""
 
-    edges: Array  # (P + 1,)
-    inner: int  # how many of them are narrow
+    narrow: Array  # (P + 1,), edges of those whose nodes are enough for each other
+    kept: int  # how many of them ends may lie in; beyond them the density falls by 40 nats
+    wide: Array  # (Q,), edges of further ones
+
+    @property
+    def edges(self) -> Array:
+        """Edges of panels in which ends may lie."""
+        return np.append(self.narrow[: self.kept + 1], self.wide)
 
 
 def _panels(lines: Lines, found: Range, within: tuple[float, float]) -> list[Panels]:
-    """Those in which ends may lie, of each component on the left and on the right."""
+    """Those of each component on the left and on the right."""
     mode, near = found.mode, np.maximum(found.near, _LEAST * np.maximum(np.abs(found.mode), 1.0))
     far = np.abs(np.stack([found.far_low, found.far_high], axis=1) - mode[:, None])
     wanted = np.clip(np.stack([mode - within[0], within[1] - mode], axis=1), near[:, None], far)
     away = near[:, None, None] * np.sinh(np.arcsinh(far / near[:, None])[:, :, None] * _PLACES)
     fall = found.top[:, None, None] - lines.log_density(mode[:, None, None] + _SIDES[:, None] * away)[0]
-    fall = np.maximum.accumulate(np.clip(np.nan_to_num(fall, nan=_LARGEST), 0.0, _LARGEST), axis=2)
+    fall = np.maximum.accumulate(np.fmax(np.fmin(fall, _LARGEST), 0.0), axis=2)
     count = _PER_SIZE * np.arcsinh(away / near[:, None, None]) + _in_nats(fall)
     sides = [(j, s) for j in range(len(mode)) for s in (0, 1)]
     return [_panels_of(away[at], fall[at], count[at], wanted[at], far[at]) for at in sides]
@@ -257,43 +264,55 @@ def _in_nats(fall: Array) -> Array:
 
 def _panels_of(away: Array, fall: Array, count: Array, wanted: float, far: float) -> Panels:
     last = min(wanted, float(np.interp(_DEEP, fall, away)))
-    most = float(np.interp(last, away, count))
-    size = int(np.ceil(most)) if np.isfinite(most) else 1
-    edges = np.interp(np.linspace(0.0, most, size + 1), count, away)
-    outer = last * (far / last) ** (np.arange(1, _OUTER + 1) / _OUTER)
-    return Panels(np.append(edges, outer[: np.searchsorted(outer, wanted) + 1 if wanted > last else 0]), size)
+    until = max(last, float(np.interp(np.interp(last, away, fall) + FALL, fall, away)))
+    inside, most = np.interp([last, until], away, count)
+    if not np.isfinite(most):
+        return Panels(np.array([0.0, np.nan]), 1, np.zeros(0))
+    kept, spare = int(np.ceil(inside)), int(np.ceil(most - inside))
+    places = np.concatenate([np.linspace(0.0, inside, kept + 1), np.linspace(inside, most, spare + 1)[1:]])
+    wide = last * (far / last) ** _WIDE if wanted > last else np.zeros(0)
+    return Panels(np.interp(places, count, away), kept, wide[: np.searchsorted(wide, wanted) + 1])
 
 
 def _all_pieces(lines: Lines, found: Range, size: Array, within: tuple[float, float]) -> tuple[Any, ...]:
     """Polynomials of each component."""
     panels = _panels(lines, found, within)
-    lengths = [len(one.edges) - 1 for one in panels]
-    which, sign = np.repeat(np.arange(2 * len(size)) // 2, lengths), np.repeat(np.tile(_SIDES, len(size)), lengths)
-    half = 0.5 * np.concatenate([np.diff(one.edges) for one in panels])[:, None]
-    away = np.concatenate([one.edges[:-1] for one in panels])[:, None] + half * (1.0 + _X)
-    z = found.mode[which, None] + sign[:, None] * away
-    log_f, T = lines.log_density(z, which)
+    lengths = [len(one.narrow) - 1 for one in panels]
+    side = np.repeat(np.arange(len(panels)), lengths)
+    start, end = (np.concatenate([one.narrow[at] for one in panels])[:, None] for at in (slice(-1), slice(1, None)))
+    half = 0.5 * (end - start)
+    z = found.mode[side // 2, None] + _SIDES[side % 2, None] * (start + half * (1.0 + _X))
+    log_f, T = lines.log_density(z, side // 2)
     density = half * np.exp(log_f)
-    values = np.stack([density, *(density * one for one in T)])
-    rest, whole = values @ _REST.T, values @ _W
-    last = np.array([one.edges[one.inner] for one in panels])
-    each, signs = np.arange(len(panels)) // 2, np.tile(_SIDES, len(size))
-    log_rest, mean = lines.beyond(each, found.mode[each] + signs * last, signs, size[each])
-    beyond = np.exp(log_rest) * np.stack([np.ones_like(log_rest), *mean])
+    values, steep = np.stack([density, *(density * one for one in T)]), ~(np.ptp(log_f, axis=1) < _STEEP)
     first = np.cumsum([0, *lengths])
-    steep = ~(np.ptp(log_f, axis=1) < _STEEP)
-    for i, (one, at) in enumerate(zip(panels, first[:-1], strict=True)):
-        to, steep[at + one.inner : first[i + 1]] = slice(at, at + one.inner), True
-        inward = np.concatenate([beyond[:, i : i + 1], whole[:, to][:, :0:-1]], axis=1)
-        rest[:, to] += np.cumsum(inward, axis=1)[:, ::-1, None]
-    tails = np.stack([np.log(rest[0]), *(rest[1:] / rest[0])])
-    if steep.any():
-        of = np.repeat(which[steep], _NODES)
-        log_p, mean = lines.beyond(of, z[steep].ravel(), np.repeat(sign[steep], _NODES), size[of])
-        tails[0, steep], tails[1:, steep] = log_p.reshape(-1, _NODES), mean.reshape(len(mean), -1, _NODES)
-    by_side = np.split(tails, first[1:-1], axis=1)
-    pairs = zip(found.mode, panels[::2], panels[1::2], by_side[::2], by_side[1::2], strict=True)
+    tails = []
+    for i, one in enumerate(panels):
+        of = slice(first[i], first[i + 1])
+        summed, alone = _summed(values[:, of], one.kept), np.append(steep[of][: one.kept], np.full(len(one.wide), True))
+        tails.append(_by_nodes(lines, found.mode, size, i, one.edges, summed, alone) if alone.any() else summed)
+    pairs = zip(found.mode, panels[::2], panels[1::2], tails[::2], tails[1::2], strict=True)
     return tuple(_pieces(mode, left.edges, right.edges, *both) for mode, left, right, *both in pairs)
+
+
+def _summed(values: Array, kept: int) -> Array:
+    """Tails (1 + S, kept, nodes) beyond nodes from integrals over panels."""
+    inward = np.cumsum((values @ _W)[:, ::-1], axis=1)[:, ::-1]
+    sums = values[:, :kept] @ _REST.T
+    some = min(kept, values.shape[1] - 1)
+    sums[:, :some] += inward[:, 1 : some + 1, None]
+    return np.concatenate([np.log(sums[:1]), sums[1:] / sums[0]])
+
+
+def _by_nodes(lines: Lines, mode: Array, size: Array, i: int, edges: Array, summed: Array, alone: BoolArray) -> Array:
+    """Tails in all panels of a side, those in some of them by nodes of each."""
+    tails = np.zeros((len(summed), len(alone), _NODES))
+    tails[:, : summed.shape[1]] = summed
+    away = edges[:-1, None][alone] + 0.5 * np.diff(edges)[alone, None] * (1.0 + _X)
+    j, sign = np.full(away.size, i // 2), np.full(away.size, _SIDES[i % 2])
+    log_p, mean = lines.beyond(j, mode[j] + sign * away.ravel(), sign, size[j])
+    tails[0, alone], tails[1:, alone] = log_p.reshape(-1, _NODES), mean.reshape(len(mean), -1, _NODES)
+    return tails
 
 
 def _pieces(mode: Array, before: Array, after: Array, left: Array, right: Array) -> Any:
@@ -303,7 +322,7 @@ def _pieces(mode: Array, before: Array, after: Array, left: Array, right: Array)
     values = np.concatenate([left[:, ::-1, ::-1], right], axis=1)  # along the coordinate
     x = np.concatenate([mode - before[::-1], mode + after[1:]])
     first = values[:, :, :1]
-    powers = _TO_POWERS @ np.moveaxis(values - first, 2, 1)  # (1 + S, nodes, panels), falling
-    powers[:, -1] += first[:, :, 0]
-    powers /= np.diff(x) ** np.arange(_NODES - 1, -1, -1)[:, None]
-    return PPoly.construct_fast(np.ascontiguousarray(np.moveaxis(powers, 0, 2)), x)
+    powers = np.tensordot(_TO_POWERS, values - first, (1, 2)).transpose(0, 2, 1)  # (nodes, P, 1 + S), falling
+    powers[-1] += first[:, :, 0].T
+    powers /= (np.diff(x) ** np.arange(_NODES - 1, -1, -1)[:, None])[:, :, None]
+    return PPoly.construct_fast(np.ascontiguousarray(powers), x)
