@@ -37,6 +37,7 @@ _ALIKE = 0.05  # difference of plug-in parameters up to which states are one
 _ROUND, _FAILED = 3, 2  # rounds of moves that take the passes of the first ascents, and that end the search in vain
 _ROUGH = 1e-4  # nats to come, up to which all ascents by maximum likelihood go; the highest ones go on
 _GAIN = 1e-3  # nats for which a round was not in vain
+_TOLD = 2  # starts that go on after a few passes over some of the rows
 _SAYS_NOTHING = 0.02  # nats for each row that one of some stands for, up to which ascents on these are level
 _HEAVY = 200_000  # entries of a pass from which starts go in threads
 
@@ -195,6 +196,9 @@ def _ascend(
     if isinstance(model, Points) and method.n_init > 1 and k > 1:
         begins = _best_of_more(model, some, chunks, begins, stop, rng)
         begins = begins if given is None else [given, *begins]
+    elif some is not working and k > 1 and not runs:
+        trials = _climb_all(model, chunks, begins, replace(stop, passes=_SHORT))
+        begins = [*([] if given is None else [given]), *_unlike(model, trials, _TOLD)]
     rough = _while_searching(model, stop, working, some, len(begins))
     climbs = _climb_all(model, chunks, begins, rough)
     path = _highest_path(model, runs, climbs)
@@ -269,7 +273,7 @@ def _climb_beside(
 ) -> list[Ascended]:
     """Up to so many ascents from moves of the highest end, one a round, as long as they lead higher."""
     best, found, failed = highest(model, ends), list[Ascended](), 0
-    k, trial = model.k, replace(stop, passes=_TRIAL_PASSES)
+    k, trial = model.k, replace(stop, passes=_TRIAL_PASSES if stop.gain <= _GAIN else _SHORT)
     moves, at_once = min(_MOVES * k, max(k, sum(end.passes for end in ends) // (_ROUND * _TRIAL_PASSES))), 1
     thorough = isinstance(model, Points) and k * sum(map(len, chunks)) <= _LIGHT
     if thorough:

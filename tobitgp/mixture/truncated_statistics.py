@@ -21,7 +21,8 @@ from tobitgp.typing import Array, BoolArray, IntArray
 
 _NODES = 8  # in each panel
 _ROUND, _PER_SIZE = 9.0, 4.0  # nats up to which panels have one width, and how many there are in that of a density
-_DEEP = 200.0  # nats up to which panels are narrow
+_PER_UNIT = 2.0  # how many there are at least in a unit of a coordinate of which values are exponentials
+_DEEP = 600.0  # nats up to which panels are narrow
 _WIDE = np.arange(1, 13) / 12  # edges of those beyond, as powers of how much further they go
 _PLACES = np.linspace(0.0, 1.0, 200)  # at which a fall is computed
 _LARGEST, _LEAST = 2e4, 1e-14  # nats that count, and width of a density as a share of its place
@@ -41,6 +42,7 @@ def _composite_rule() -> tuple[Array, Array]:
 
 
 _ONES = _composite_rule()
+_FALLING = np.arange(_NODES - 1, -1, -1)
 _TO_POWERS = np.linalg.inv(np.vander(0.5 * (1.0 + _X), _NODES))  # of the place in a panel, from values at nodes
 
 
@@ -177,13 +179,11 @@ class DensityTails(TailSums):
     def _tail(self, z: Array, nearer: Array, *, above: bool) -> Truncated:
         """On one side, from the nearer tails, whose entries of the other side are overwritten."""
         rest = (z < self.mode[:, None]) == above
-        which, row = np.nonzero(rest)
-        if len(which):
-            log_p, *mean = nearer[:, which, row]
-            p = np.exp(log_p)
-            nearer[0, which, row] = np.log1p(-p)
-            for one, old, whole in zip(nearer[1:], mean, self.mean, strict=True):
-                one[which, row] = (whole[which] - p * old) / (1.0 - p)
+        for j, some in enumerate(map(np.flatnonzero, rest)):
+            if len(some):
+                p, mean = np.exp(nearer[0, j, some]), nearer[1:, j, some]
+                nearer[0, j, some] = np.log1p(-p)
+                nearer[1:, j, some] = (self.mean[:, j, None] - p * mean) / (1.0 - p)
         return Truncated(nearer[0], nearer[1:])
 
     def between(self, lower: Array, upper: Array) -> Truncated:
@@ -253,6 +253,8 @@ def _panels(lines: Lines, found: Range, within: tuple[float, float]) -> list[Pan
     fall = found.top[:, None, None] - lines.log_density(mode[:, None, None] + _SIDES[:, None] * away)[0]
     fall = np.maximum.accumulate(np.fmax(np.fmin(fall, _LARGEST), 0.0), axis=2)
     count = _PER_SIZE * np.arcsinh(away / near[:, None, None]) + _in_nats(fall)
+    if np.isfinite(lines.support.low) or np.isfinite(lines.support.high):  # values are exponentials of coordinates
+        count += _PER_UNIT * away
     sides = [(j, s) for j in range(len(mode)) for s in (0, 1)]
     return [_panels_of(away[at], fall[at], count[at], wanted[at], far[at]) for at in sides]
 
@@ -269,7 +271,8 @@ def _panels_of(away: Array, fall: Array, count: Array, wanted: float, far: float
     if not np.isfinite(most):
         return Panels(np.array([0.0, np.nan]), 1, np.zeros(0))
     kept, spare = int(np.ceil(inside)), int(np.ceil(most - inside))
-    places = np.concatenate([np.linspace(0.0, inside, kept + 1), np.linspace(inside, most, spare + 1)[1:]])
+    spared = inside + (most - inside) * np.arange(1, spare + 1) / max(spare, 1)
+    places = np.concatenate([inside * np.arange(kept + 1) / kept, spared])
     wide = last * (far / last) ** _WIDE if wanted > last else np.zeros(0)
     return Panels(np.interp(places, count, away), kept, wide[: np.searchsorted(wide, wanted) + 1])
 
@@ -322,7 +325,7 @@ def _pieces(mode: Array, before: Array, after: Array, left: Array, right: Array)
     values = np.concatenate([left[:, ::-1, ::-1], right], axis=1)  # along the coordinate
     x = np.concatenate([mode - before[::-1], mode + after[1:]])
     first = values[:, :, :1]
-    powers = np.tensordot(_TO_POWERS, values - first, (1, 2)).transpose(0, 2, 1)  # (nodes, P, 1 + S), falling
-    powers[-1] += first[:, :, 0].T
-    powers /= (np.diff(x) ** np.arange(_NODES - 1, -1, -1)[:, None])[:, :, None]
-    return PPoly.construct_fast(np.ascontiguousarray(powers), x)
+    powers = (values - first) @ _TO_POWERS.T  # (1 + S, P, nodes), falling
+    powers[:, :, -1] += first[:, :, 0]
+    powers /= (x[1:] - x[:-1])[:, None] ** _FALLING
+    return PPoly.construct_fast(np.ascontiguousarray(powers.transpose(2, 1, 0)), x)
