@@ -37,8 +37,6 @@ _ALIKE = 0.05  # difference of plug-in parameters up to which states are one
 _ROUND, _FAILED = 3, 2  # rounds of moves that take the passes of the first ascents, and that end the search in vain
 _ROUGH = 1e-4  # nats to come, up to which all ascents by maximum likelihood go; the highest ones go on
 _GAIN = 1e-3  # nats for which a round was not in vain
-_TOLD = 2  # starts that go on after a few passes over some of the rows
-_SAYS_NOTHING = 0.02  # nats for each row that one of some stands for, up to which ascents on these are level
 _HEAVY = 200_000  # entries of a pass from which starts go in threads
 
 MIXTURE_FAMILIES: dict[str, MixtureFamily] = {
@@ -196,30 +194,19 @@ def _ascend(
     if isinstance(model, Points) and method.n_init > 1 and k > 1:
         begins = _best_of_more(model, some, chunks, begins, stop, rng)
         begins = begins if given is None else [given, *begins]
-    elif some is not working and k > 1 and not runs:
-        trials = _climb_all(model, chunks, begins, replace(stop, passes=_SHORT))
-        begins = [*([] if given is None else [given]), *_unlike(model, trials, _TOLD)]
-    rough = _while_searching(model, stop, working, some, len(begins))
+    rough = replace(stop, gain=max(stop.gain, _ROUGH)) if isinstance(model, Points) and len(begins) > 1 else stop
     climbs = _climb_all(model, chunks, begins, rough)
     path = _highest_path(model, runs, climbs)
     if k > 1:
         climbs += _climb_beside(model, some, chunks, climbs, rough, method.n_init // 2, rng)
     best = highest(model, climbs)
-    if rough is not stop and isinstance(model, Points):
+    if rough is not stop:
         best = highest(model, _climb_all(model, chunks, _unlike(model, climbs, _AT_ONCE), stop))
     if isinstance(model, Bayes) and isinstance(model.weights, DirichletProcess) and k > 1:
         best = drop_components(model, chunks, best, stop)
     if some is not working:
         best = climb(model, chunks_of(working, k), best.state, stop)
     return MixtureEnds(best, np.array([one.value for one in climbs]), path)
-
-
-def _while_searching(model: Model, stop: Stop, working: WorkingRows, some: WorkingRows, begins: int) -> Stop:
-    """When ascents end among which one is chosen: of differences on some of the rows, small ones say nothing of all."""
-    if some is not working:
-        each = sum(map(len, working.parts)) / sum(map(len, some.parts))
-        return replace(stop, gain=max(stop.gain, _SAYS_NOTHING * each))
-    return replace(stop, gain=max(stop.gain, _ROUGH)) if isinstance(model, Points) and begins > 1 else stop
 
 
 def _after_steps(model: Model, working: WorkingRows, runs: Sequence[StochasticEnd], method: SVBCM) -> MixtureEnds:
@@ -273,7 +260,7 @@ def _climb_beside(
 ) -> list[Ascended]:
     """Up to so many ascents from moves of the highest end, one a round, as long as they lead higher."""
     best, found, failed = highest(model, ends), list[Ascended](), 0
-    k, trial = model.k, replace(stop, passes=_TRIAL_PASSES if stop.gain <= _GAIN else _SHORT)
+    k, trial = model.k, replace(stop, passes=_TRIAL_PASSES)
     moves, at_once = min(_MOVES * k, max(k, sum(end.passes for end in ends) // (_ROUND * _TRIAL_PASSES))), 1
     thorough = isinstance(model, Points) and k * sum(map(len, chunks)) <= _LIGHT
     if thorough:
@@ -285,7 +272,7 @@ def _climb_beside(
         trials = _climb_all(model, chunks, states, trial)
         further = _climb_all(model, chunks, _unlike(model, trials, at_once), stop)
         found += further
-        higher = worth(model, highest(model, further)) > worth(model, best) + max(_GAIN, stop.gain)
+        higher = worth(model, highest(model, further)) > worth(model, best) + _GAIN
         failed = 0 if higher else failed + 1
         best = highest(model, [best, *further])
     return found

@@ -29,7 +29,7 @@ _HELD = 1e-3  # expected rows of a component that is worth a trial
 _UNIT_ROWS, _UNIT_PASSES, _UNIT_FLOOR, _UNIT_GAIN = 5000, 200, 1e-3, 1e-5
 _FARTHEST = 100.0
 _LEAST, _LARGEST = 1e-153, 1e140  # whose squares are numbers still
-_MOST_ROWS, _MOVED_ROWS = 10_000, 5000
+_MOST_ROWS = 10_000
 _RANDOM_EVERY = 5
 _SURE = 0.9
 _BESIDE = 1e-3  # share of what lies beyond a cut
@@ -155,7 +155,7 @@ def moved(
 ) -> list[MixtureState]:
     """States beside an optimum, in each of which one component by turns takes rows that lie next to each other."""
     theta, log_weight, _ = model.view(state)
-    k, some = len(log_weight), subset(working, _MOVED_ROWS)
+    k, some = len(log_weight), subset(working, _MOST_ROWS)
     rows = _drawn(model.family, some, theta, log_weight, rng)
     now = np.concatenate([probabilities(part, model.family, theta, log_weight) for part in some.parts], axis=1)
     order = np.argsort(rows.upper)
