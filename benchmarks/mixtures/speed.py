@@ -27,6 +27,7 @@ from tobitgp.mixture.starts import choose_units, starts
 
 K, CENTRES = 5, np.array([-6.0, -2.0, 0.0, 3.0, 7.0])
 PASSES = 10
+FAMILIES = ("exponential", "gamma", "inverse_gaussian", "weibull")
 Clock = tuple[float, float]
 Out = TypeVar("Out")
 
@@ -100,6 +101,35 @@ def fits(n: int, repeats: int) -> list[Row]:
         row = {"fit": name} | _summary([clock for clock, _ in runs], first)
         rows.append(row | {"log density of new rows": f"{runs[0][1]:.4f}"})
     return rows
+
+
+def family_fits(n: int, seeds: int = 3) -> list[Row]:
+    """CPU seconds of whole fits of positive values, 40% of them right-censored, and times those of exponential ones."""
+    for name in FAMILIES:
+        fit_mixture(*_positive(1000, 0), family=name, k=2)
+    rows = []
+    for k in (2, 3):
+        found = {name: [_timed(_fit_of(_positive(n, seed), name, k))[0] for seed in range(seeds)] for name in FAMILIES}
+        for name, clocks in found.items():
+            ratios = [own[0] / first[0] for own, first in zip(clocks, found[FAMILIES[0]], strict=True)]
+            rows.append(
+                {"K": str(k), "family": name}
+                | {f"CPU s, seed {seed}": f"{clock[0]:.2f}" for seed, clock in enumerate(clocks)}
+                | {"times exponential": f"{statistics.median(ratios):.1f}"}
+            )
+    return rows
+
+
+def _positive(n: int, seed: int) -> Ends:
+    """What random limits leave of values of two gamma distributions."""
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(n) < 0.5, rng.gamma(2.0, 1.0, n), rng.gamma(12.0, 1.0, n))
+    limit = rng.uniform(1.0, 15.5, n)
+    return np.minimum(y, limit), np.where(y > limit, np.inf, y)
+
+
+def _fit_of(rows: Ends, family: str, k: int) -> Callable[[], float]:
+    return lambda: fit_mixture(*rows, family=family, k=k).elbo
 
 
 def _their_passes(y: np.ndarray, count: int) -> None:

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from tobitgp.numerics.jets import Jet, dense, variables
 from tobitgp.numerics.unimodal import Domain, PeakNodes, Range, find_range, nodes_of, sparse_nodes_of
@@ -78,7 +77,7 @@ class Conjugate:
                 cloud = self._line(q, self.collapsed[0], self.collapsed[1].largest, _many)
             else:
                 cloud = self._plane(q, _many)
-            total = logsumexp(cloud.log_weight, axis=1)
+            total = _log_sums(cloud.log_weight)
             exists = cloud.exists & np.isfinite(total) & (q[-1] >= 0.0)
             share = np.exp(cloud.log_weight - total[:, None])
             means = (np.where(share > 0.0, share * one, 0.0).sum(axis=1) for one in (*cloud.eta, cloud.log_partition))
@@ -154,6 +153,12 @@ class Conjugate:
         exists = ~short & along.ends & found.ends.reshape(k, m).all(axis=1)
         eta = a.reshape(k, -1), b.reshape(k, -1)
         return Cloud(log_w.reshape(k, -1), eta, A.reshape(k, -1), exists)
+
+
+def _log_sums(log_weight: Array) -> Array:
+    """Logarithms of sums along rows."""
+    top = log_weight.max(axis=1)
+    return np.asarray(top + np.log(np.exp(log_weight - top[:, None]).sum(axis=1)))
 
 
 def _many(found: Range) -> PeakNodes:

@@ -242,7 +242,7 @@ def _moment(members: Members, values: Domain, k: int, r: float) -> Array:
 
 
 @lru_cache(maxsize=_KEPT)
-def _with_moments(family: ExponentialMembers, eta: bytes, k: int, largest: float, many: bool) -> TailSums:
+def _with_moments(family: ExponentialMembers, eta: bytes, k: int, within: tuple[float, float], many: bool) -> TailSums:
     """Tails with means of the statistics, of a value, and of its square."""
     members = family.members(np.frombuffer(eta).reshape(-1, k))
     more = np.concatenate([members.eta, np.zeros((2, k))])
@@ -251,7 +251,7 @@ def _with_moments(family: ExponentialMembers, eta: bytes, k: int, largest: float
         return (*members.statistic(y), y, y * y)
 
     with np.errstate(all="ignore"):
-        return family.sums_of(Members(statistic, members.log_base, more, members.log_partition), largest, many=many)
+        return family.sums_of(Members(statistic, members.log_base, more, members.log_partition), within, many=many)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -83,7 +83,7 @@ class ExponentialMembers(MixtureFamily):
             raise SpecError(f"log_base=: {len(y)} values gave the shape {np.shape(self.log_base(y))}. Return theirs.")
         try:
             found = self.sums_of(
-                Members(self.statistic, self.log_base, eta, self.moments(eta).log_partition), 1.0, many=False
+                Members(self.statistic, self.log_base, eta, self.moments(eta).log_partition), (0.0, 1.0), many=False
             )
         except NumericalError:
             found = None
@@ -116,18 +116,22 @@ class ExponentialMembers(MixtureFamily):
         found = self.moments(eta)
         return Members(self.statistic, self.log_base, eta, found.log_partition, found.mean)
 
-    def sums_of(self, members: Members, largest: float, *, many: bool) -> TailSums:
-        """What members have below and above ends."""
+    def sums_of(self, members: Members, within: tuple[float, float], *, many: bool) -> TailSums:
+        """What members have below and above ends, which lie within two values."""
         if self.discrete:
-            return count_tails(members, *self.ends, largest)
-        return density_tails(members, self.values, many=many)
+            return count_tails(members, *self.ends, within[1])
+        return density_tails(members, self.values, within if many else None)
 
-    def bucket(self, x: Array) -> float:
-        """A count above all of some values, the same for most of such sets; 0 for densities."""
-        if not self.discrete:
-            return 0.0
-        finite = x[np.isfinite(x)]
-        return 2.0 ** np.ceil(np.log2(max(float(finite.max(initial=1.0)), 1.0)))
+    def bucket(self, x: Array) -> tuple[float, float]:
+        """Between what values lie, as counts or as coordinates of densities, the same for most of such sets."""
+        if self.discrete:
+            finite = x[np.isfinite(x)]
+            return 0.0, 2.0 ** np.ceil(np.log2(max(float(finite.max(initial=1.0)), 1.0)))
+        z = self.values.coordinate(x)
+        z = z[np.isfinite(z)]
+        low, high = (float(z.min()), float(z.max())) if len(z) else (0.0, 0.0)
+        step = 2.0 ** np.floor(np.log2(max(high - low, 1e-300)) - 3.0)
+        return step * np.floor(low / step), step * np.ceil(high / step)
 
     @np.errstate(all="ignore")
     def takes(self, y: Array) -> BoolArray:
@@ -149,9 +153,9 @@ class ExponentialMembers(MixtureFamily):
 
 
 @lru_cache(maxsize=_KEPT)
-def tails_of(family: ExponentialMembers, eta: bytes, k: int, largest: float, many: bool) -> TailSums:
+def tails_of(family: ExponentialMembers, eta: bytes, k: int, within: tuple[float, float], many: bool) -> TailSums:
     """Of members at natural parameters (S, K), remembered."""
-    return family.sums_of(family.members(np.frombuffer(eta).reshape(-1, k)), largest, many=many)
+    return family.sums_of(family.members(np.frombuffer(eta).reshape(-1, k)), within, many=many)
 
 
 def _as_tuple(values: Any) -> tuple[Array, ...]:

@@ -17,9 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tobitgp.numerics.unimodal import FALL, Domain, Range, find_range
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
-_PANELS, _OUTER, _NODES = 40, 18, 8  # on either side of a mode, beyond them, and nodes in each
+_NODES = 8  # in each panel
+_ROUND, _PER_SIZE = 9.0, 4.0  # nats up to which panels have one width, and how many there are in that of a density
+_PER_UNIT = 2.0  # how many there are at least in a unit of a coordinate of which values are exponentials
+_DEEP = 600.0  # nats up to which panels are narrow
+_WIDE = np.arange(1, 13) / 12  # edges of those beyond, as powers of how much further they go
+_PLACES = np.linspace(0.0, 1.0, 200)  # at which a fall is computed
+_LARGEST, _LEAST = 2e4, 1e-14  # nats that count, and width of a density as a share of its place
+_SIDES = np.array([-1.0, 1.0])
 _STEEP = 1.5  # nats that a density changes in a panel up to which its nodes are enough for each other
 _ALONE, _AIM, _MOST_FALL, _TRIES, _NEAR = 16, 52.0, 75.0, 80, 1e-4
 _CANCELS = 0.5  # ratio of tails from which an interval has nodes for itself
@@ -35,7 +42,7 @@ def _composite_rule() -> tuple[Array, Array]:
 
 
 _ONES = _composite_rule()
-_EDGES = np.linspace(0.0, 1.0, _PANELS + 1) ** 2  # of panels, from a mode to where a density has fallen
+_FALLING = np.arange(_NODES - 1, -1, -1)
 _TO_POWERS = np.linalg.inv(np.vander(0.5 * (1.0 + _X), _NODES))  # of the place in a panel, from values at nodes
 
 
@@ -92,6 +99,10 @@ class TailSums(ABC):
     @abstractmethod
     def one_sided(self, x: Array) -> tuple[Truncated, Truncated]:
         """At most x, and above x, (n,) or (K, n)."""
+
+    def tail(self, x: Array, *, above: bool) -> Truncated:
+        """Above x, or at most x."""
+        return self.one_sided(x)[above]
 
     @abstractmethod
     def between(self, lower: Array, upper: Array) -> Truncated:
@@ -158,13 +169,22 @@ class DensityTails(TailSums):
 
     def one_sided(self, x: Array) -> tuple[Truncated, Truncated]:
         z = np.broadcast_to(self.lines.support.coordinate(x), (len(self.mode), x.shape[-1]))
-        both = self._nearer_tail(z)
-        log_p, mean, left = both[0], both[1:], z < self.mode[:, None]
-        p = np.exp(log_p)
-        other = np.log1p(-p)
-        rest = (self.mean[:, :, None] - p * mean) / (1.0 - p)
-        below = Truncated(np.where(left, log_p, other), np.where(left, mean, rest))
-        return below, Truncated(np.where(left, other, log_p), np.where(left, rest, mean))
+        nearer = self._nearer_tail(z)
+        return self._tail(z, nearer.copy(), above=False), self._tail(z, nearer, above=True)
+
+    def tail(self, x: Array, *, above: bool) -> Truncated:
+        z = np.broadcast_to(self.lines.support.coordinate(x), (len(self.mode), x.shape[-1]))
+        return self._tail(z, self._nearer_tail(z), above=above)
+
+    def _tail(self, z: Array, nearer: Array, *, above: bool) -> Truncated:
+        """On one side, from the nearer tails, whose entries of the other side are overwritten."""
+        rest = (z < self.mode[:, None]) == above
+        for j, some in enumerate(map(np.flatnonzero, rest)):
+            if len(some):
+                p, mean = np.exp(nearer[0, j, some]), nearer[1:, j, some]
+                nearer[0, j, some] = np.log1p(-p)
+                nearer[1:, j, some] = (self.mean[:, j, None] - p * mean) / (1.0 - p)
+        return Truncated(nearer[0], nearer[1:])
 
     def between(self, lower: Array, upper: Array) -> Truncated:
         (low_below, low_above), (high_below, high_above) = self.one_sided(lower), self.one_sided(upper)
@@ -197,12 +217,12 @@ class DensityTails(TailSums):
         return out
 
 
-def density_tails(members: Members, support: Domain, *, many: bool = True) -> DensityTails:
-    """What K densities have in their tails; many ends of rows are worth panels."""
-    lines, k, S = Lines(members, support), *reversed(members.eta.shape)
+def density_tails(members: Members, support: Domain, within: tuple[float, float] | None = None) -> DensityTails:
+    """What K densities have in their tails; many ends of rows are worth panels, for coordinates within two ends."""
+    lines, k = Lines(members, support), members.eta.shape[1]
     found = find_range(lambda z: lines.log_density(z)[0], k, support.largest)
     size = found.high - found.low
-    pieces = _all_pieces(lines, found, size, S) if many else None
+    pieces = None if within is None else _all_pieces(lines, found, size, within)
     mean = members.mean
     if mean is None:
         each = np.arange(k)
@@ -211,44 +231,101 @@ def density_tails(members: Members, support: Domain, *, many: bool = True) -> De
     return DensityTails(lines, mean, found.mode, size, pieces)
 
 
-def _all_pieces(lines: Lines, found: Range, size: Array, S: int) -> tuple[Any, ...]:
+class Panels(NamedTuple):
+    """Panels on one side of a mode, as distances from it."""
+
+    narrow: Array  # (P + 1,), edges of those whose nodes are enough for each other
+    kept: int  # how many of them ends may lie in; beyond them the density falls by 40 nats
+    wide: Array  # (Q,), edges of further ones
+
+    @property
+    def edges(self) -> Array:
+        """Edges of panels in which ends may lie."""
+        return np.append(self.narrow[: self.kept + 1], self.wide)
+
+
+def _panels(lines: Lines, found: Range, within: tuple[float, float]) -> list[Panels]:
+    """Those of each component on the left and on the right."""
+    mode, near = found.mode, np.maximum(found.near, _LEAST * np.maximum(np.abs(found.mode), 1.0))
+    far = np.abs(np.stack([found.far_low, found.far_high], axis=1) - mode[:, None])
+    wanted = np.clip(np.stack([mode - within[0], within[1] - mode], axis=1), near[:, None], far)
+    away = near[:, None, None] * np.sinh(np.arcsinh(far / near[:, None])[:, :, None] * _PLACES)
+    fall = found.top[:, None, None] - lines.log_density(mode[:, None, None] + _SIDES[:, None] * away)[0]
+    fall = np.maximum.accumulate(np.fmax(np.fmin(fall, _LARGEST), 0.0), axis=2)
+    count = _PER_SIZE * np.arcsinh(away / near[:, None, None]) + _in_nats(fall)
+    if np.isfinite(lines.support.low) or np.isfinite(lines.support.high):  # values are exponentials of coordinates
+        count += _PER_UNIT * away
+    sides = [(j, s) for j in range(len(mode)) for s in (0, 1)]
+    return [_panels_of(away[at], fall[at], count[at], wanted[at], far[at]) for at in sides]
+
+
+def _in_nats(fall: Array) -> Array:
+    """How many panels a fall needs: their width is even near the mode of a normal density, and a nat further out."""
+    return np.where(fall < _ROUND, 2.0 * np.sqrt(_ROUND * fall), _ROUND + fall)
+
+
+def _panels_of(away: Array, fall: Array, count: Array, wanted: float, far: float) -> Panels:
+    last = min(wanted, float(np.interp(_DEEP, fall, away)))
+    until = max(last, float(np.interp(np.interp(last, away, fall) + FALL, fall, away)))
+    inside, most = np.interp([last, until], away, count)
+    if not np.isfinite(most):
+        return Panels(np.array([0.0, np.nan]), 1, np.zeros(0))
+    kept, spare = int(np.ceil(inside)), int(np.ceil(most - inside))
+    spared = inside + (most - inside) * np.arange(1, spare + 1) / max(spare, 1)
+    places = np.concatenate([inside * np.arange(kept + 1) / kept, spared])
+    wide = last * (far / last) ** _WIDE if wanted > last else np.zeros(0)
+    return Panels(np.interp(places, count, away), kept, wide[: np.searchsorted(wide, wanted) + 1])
+
+
+def _all_pieces(lines: Lines, found: Range, size: Array, within: tuple[float, float]) -> tuple[Any, ...]:
     """Polynomials of each component."""
-    k, sides = len(size), np.array([-1.0, 1.0])
-    length = np.abs(np.stack([found.low, found.high], axis=1) - found.mode[:, None])[:, :, None]
-    far = np.abs(np.stack([found.far_low, found.far_high], axis=1) - found.mode[:, None])[:, :, None] / length
-    outer = np.maximum(far, 1.0 + 1e-6) ** (np.arange(1, _OUTER + 1) / _OUTER)
-    edges = length * np.concatenate([np.broadcast_to(_EDGES, (k, 2, _PANELS + 1)), outer], axis=2)
-    half = 0.5 * np.diff(edges, axis=2)[..., None]
-    away = edges[..., :-1, None] + half * (1.0 + _X)
-    z = found.mode[:, None, None, None] + sides[:, None, None] * away
-    log_f, T = lines.log_density(z)
+    panels = _panels(lines, found, within)
+    lengths = [len(one.narrow) - 1 for one in panels]
+    side = np.repeat(np.arange(len(panels)), lengths)
+    start, end = (np.concatenate([one.narrow[at] for one in panels])[:, None] for at in (slice(-1), slice(1, None)))
+    half = 0.5 * (end - start)
+    z = found.mode[side // 2, None] + _SIDES[side % 2, None] * (start + half * (1.0 + _X))
+    log_f, T = lines.log_density(z, side // 2)
     density = half * np.exp(log_f)
-    values = np.stack([density, *(density * one for one in T)])[..., :_PANELS, :]
-    tails = np.empty((1 + S, *z.shape))
-    steep = ~(np.ptp(log_f, axis=3) < _STEEP)
-    steep[:, :, _PANELS:] = True
-    which, side, _ = np.nonzero(steep)
-    at = (np.repeat(which, _NODES), z[steep].ravel(), np.repeat(sides[side], _NODES))
-    log_p, mean = lines.beyond(*at, size[at[0]])
-    ends = np.tile(np.arange(k), 2), np.concatenate([found.low, found.high]), np.repeat(sides, k)
-    log_rest, rest = lines.beyond(*ends, size[ends[0]])
-    beyond = np.stack([np.exp(log_rest), *(np.exp(log_rest) * rest)]).reshape(1 + S, 2, k).swapaxes(1, 2)
-    whole = values @ _W
-    summed = np.cumsum(np.concatenate([beyond[..., None], whole[..., :0:-1]], axis=3), axis=3)[..., ::-1]
-    sums = summed[..., None] + values @ _REST.T
-    tails[..., :_PANELS, :] = np.stack([np.log(sums[0]), *(sums[1:] / sums[0])])
-    tails[0, steep], tails[1:, steep] = log_p.reshape(-1, _NODES), mean.reshape(S, -1, _NODES)
-    return tuple(_pieces(found.mode[j], edges[j], tails[:, j]) for j in range(k))
+    values, steep = np.stack([density, *(density * one for one in T)]), ~(np.ptp(log_f, axis=1) < _STEEP)
+    first = np.cumsum([0, *lengths])
+    tails = []
+    for i, one in enumerate(panels):
+        of = slice(first[i], first[i + 1])
+        summed, alone = _summed(values[:, of], one.kept), np.append(steep[of][: one.kept], np.full(len(one.wide), True))
+        tails.append(_by_nodes(lines, found.mode, size, i, one.edges, summed, alone) if alone.any() else summed)
+    pairs = zip(found.mode, panels[::2], panels[1::2], tails[::2], tails[1::2], strict=True)
+    return tuple(_pieces(mode, left.edges, right.edges, *both) for mode, left, right, *both in pairs)
 
 
-def _pieces(mode: Array, edges: Array, tails: Array) -> Any:
-    """Polynomials of 1 + S values on either side of a mode from those at the nodes of panels, (1 + S, 2, P, nodes)."""
+def _summed(values: Array, kept: int) -> Array:
+    """Tails (1 + S, kept, nodes) beyond nodes from integrals over panels."""
+    inward = np.cumsum((values @ _W)[:, ::-1], axis=1)[:, ::-1]
+    sums = values[:, :kept] @ _REST.T
+    some = min(kept, values.shape[1] - 1)
+    sums[:, :some] += inward[:, 1 : some + 1, None]
+    return np.concatenate([np.log(sums[:1]), sums[1:] / sums[0]])
+
+
+def _by_nodes(lines: Lines, mode: Array, size: Array, i: int, edges: Array, summed: Array, alone: BoolArray) -> Array:
+    """Tails in all panels of a side, those in some of them by nodes of each."""
+    tails = np.zeros((len(summed), len(alone), _NODES))
+    tails[:, : summed.shape[1]] = summed
+    away = edges[:-1, None][alone] + 0.5 * np.diff(edges)[alone, None] * (1.0 + _X)
+    j, sign = np.full(away.size, i // 2), np.full(away.size, _SIDES[i % 2])
+    log_p, mean = lines.beyond(j, mode[j] + sign * away.ravel(), sign, size[j])
+    tails[0, alone], tails[1:, alone] = log_p.reshape(-1, _NODES), mean.reshape(len(mean), -1, _NODES)
+    return tails
+
+
+def _pieces(mode: Array, before: Array, after: Array, left: Array, right: Array) -> Any:
+    """Polynomials of 1 + S values on either side of a mode from those at the nodes of panels, (1 + S, P, nodes)."""
     from scipy.interpolate import PPoly
 
-    values = np.concatenate([tails[:, 0, ::-1, ::-1], tails[:, 1]], axis=1)  # along the coordinate
-    x = np.concatenate([mode - edges[0, ::-1], mode + edges[1, 1:]])
+    values = np.concatenate([left[:, ::-1, ::-1], right], axis=1)  # along the coordinate
+    x = np.concatenate([mode - before[::-1], mode + after[1:]])
     first = values[:, :, :1]
-    powers = _TO_POWERS @ np.moveaxis(values - first, 2, 1)  # (1 + S, nodes, panels), falling
-    powers[:, -1] += first[:, :, 0]
-    powers /= np.diff(x) ** np.arange(_NODES - 1, -1, -1)[:, None]
-    return PPoly.construct_fast(np.ascontiguousarray(np.moveaxis(powers, 0, 2)), x)
+    powers = (values - first) @ _TO_POWERS.T  # (1 + S, P, nodes), falling
+    powers[:, :, -1] += first[:, :, 0]
+    powers /= (x[1:] - x[:-1])[:, None] ** _FALLING
+    return PPoly.construct_fast(np.ascontiguousarray(powers.transpose(2, 1, 0)), x)

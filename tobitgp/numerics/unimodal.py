@@ -23,6 +23,7 @@ _LARGEST_LOG = 690.0  # of a coordinate that is exponentiated
 _LARGEST = 1e12  # of any other
 _DECADES = 8.0  # below the largest coordinate, from which the first grid begins
 _FIRST, _GRID = 60, 25  # points of the first grid on either side of 0, and of later ones
+_EVENLY = np.linspace(0.0, 1.0, _GRID)
 _STEPS = np.array([0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 1000.0])  # about a guess
 _MOST_ZOOMS = 40
 _LEVEL = 0.5  # nats between neighbours on a grid at which the maximum is known well enough
@@ -105,7 +106,8 @@ def find_range(log_function: LogFunction, n: int, largest: float, near: tuple[Ar
         mode, top = u[rows, at], f[rows, at]
         if (top - np.minimum(f[rows, before], f[rows, after]) < _LEVEL).all():
             break
-        u = np.linspace(u[rows, before], u[rows, after], _GRID, axis=1)
+        start, end = (u[rows, place][:, None] for place in (before, after))
+        u = start + (end - start) * _EVENLY
     (low, high), width, (far_low, far_high), falls = _ends(values, mode, top, largest)
     return Range(mode, top, low, high, width, far_low, far_high, falls & np.isfinite(top))
 
@@ -127,8 +129,8 @@ def _ends(values: LogFunction, mode: Array, top: Array, largest: float) -> tuple
 
     def fall(share: Array) -> Array:
         u = mode[:, None] + way * share
-        f = values(np.concatenate(list(u), axis=1))
-        return top[:, None] - np.stack(np.split(f, 2, axis=1))
+        f = values(np.concatenate([u[0], u[1]], axis=1))
+        return np.asarray(top[:, None] - f.reshape(len(f), 2, -1).swapaxes(0, 1))
 
     share = np.broadcast_to(_SHARES, (*way.shape[:2], len(_SHARES)))
     fallen = fall(share)
@@ -136,7 +138,7 @@ def _ends(values: LogFunction, mode: Array, top: Array, largest: float) -> tuple
     near = np.abs(way[:, :, 0]) * _SHARES[np.argmax(_at_last(fallen >= 1.0), axis=2)]
     at = np.argmax(_at_last(fallen >= FALL), axis=2)[:, :, None]
     start, end = (np.take_along_axis(share, np.maximum(one, 0), axis=2) for one in (at - 1, at))
-    finer = start + (end - start) * np.linspace(0.0, 1.0, _GRID)
+    finer = start + (end - start) * _EVENLY
     fallen_finer = fall(finer)
     at = np.argmax(_at_last(fallen_finer >= FALL), axis=2)[:, :, None]
     ends = mode + (way * np.take_along_axis(finer, at, axis=2))[:, :, 0]
