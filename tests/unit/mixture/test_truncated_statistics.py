@@ -42,7 +42,7 @@ def test_ends_outside_of_the_panels_have_tails_too():
 
 @pytest.mark.parametrize("family", [GAMMA, INVERSE_GAUSSIAN], ids=lambda family: family.name)
 def test_densities_are_computed_where_ends_lie(family: NaturalFamily):
-    """A table up to 10,000 nats took 60,000 of each component."""
+    """One panel per nat, as far as the last limit."""
     counted = []
 
     def statistic(y):
