@@ -36,6 +36,7 @@ _ROWS = 5000
 _LEAST_GROUP = 10
 _TOL = 1e-6
 _FAR = 8.0
+_MOST_HAZARD = 600.0  # of which the exponential is a number
 _RIGHT = {"color": GREY, "alpha": 0.18, "linewidth": 0, "label": "95% if the model is right"}
 
 
@@ -154,7 +155,7 @@ def plot_cox_snell(ends: PredictedSurvival, ax: Any = None) -> Any:
     shown = (seen.below < 1.0) & np.isfinite(seen.x)
     x, hazard = seen.x[shown], -np.log1p(-seen.below[shown])
     line = np.linspace(0.0, 1.05 * max(float(x.max(initial=0.0)), float(hazard.max(initial=0.0)), 1e-3), 201)
-    error = np.sqrt(np.expm1(line) / max(weight[lower == upper].sum(), 1))
+    error = np.sqrt(np.expm1(np.minimum(line, _MOST_HAZARD)) / max(weight[lower == upper].sum(), 1))
     ax = _beside_diagonal(ax, x, hazard, line, error, seen.label)
     return finish(ax, "Cox-Snell residual", "cumulative hazard")
 

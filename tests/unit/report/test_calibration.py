@@ -90,6 +90,14 @@ def test_cox_snell_draws_a_cumulative_hazard_near_the_diagonal(weibull):
     assert ax.get_xlim() == ax.get_ylim()
 
 
+def test_a_row_beyond_all_predictions_has_a_finite_place():
+    """Its residual is above 709, of which no exponential is a number."""
+    y = np.linspace(0.5, 2.0, 30)
+    res = tg.fit("y ~ 1", {"y": np.append(y, 40.0)}, fixed={"Intercept": 1.2, "sigma": 0.8}, method="mle")
+    assert res.residuals("cox_snell").max() > 709.0
+    assert np.isfinite(res.plot_cox_snell().collections[0].get_paths()[0].vertices).all()
+
+
 def test_a_wrong_family_leaves_the_band():
     rng = np.random.default_rng(0)
     y = np.exp(rng.standard_normal(400))
