@@ -175,8 +175,9 @@ def leading(V: Covariance, p: int) -> Covariance:
 
 
 def of_sums(A: Array, V: Covariance) -> Array:
-    """``A V A'``, (m, m), of weighted sums (m, k) of the parameters."""
-    if not isinstance(V, Factored):
-        return A @ V @ A.T
-    half = A @ V.root
-    return half @ half.T + (A * V.own) @ A.T
+    """``A V A'``, (m, m), of weighted sums (m, k) of the parameters; infinite beyond the largest number."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not isinstance(V, Factored):
+            return A @ V @ A.T
+        half = A @ V.root
+        return half @ half.T + (A * V.own) @ A.T

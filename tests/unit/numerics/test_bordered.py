@@ -62,3 +62,9 @@ def test_a_factored_covariance_answers_as_its_entries_do(rng):
     np.testing.assert_allclose(rows(V, slice(4, None)), whole[4:], rtol=1e-14)
     np.testing.assert_allclose(dense(leading(V, 4)), whole[:4, :4], rtol=1e-14)
     np.testing.assert_allclose(of_sums(A, V), A @ whole @ A.T, rtol=1e-12)
+
+
+def test_variances_beyond_the_largest_number_are_infinite():
+    huge = np.full((1, 2), 1e200)
+    assert np.isposinf(of_sums(huge, np.eye(2))).all()
+    assert np.isposinf(of_sums(huge, Factored(np.ones((2, 1)), np.ones(2)))).all()
