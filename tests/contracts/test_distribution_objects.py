@@ -24,7 +24,7 @@ LIMITS = (
         "latent",
         "mixture",
     ),
-    *("regressions", "counts", "student", "powers", "splines", "varying slope", "noise curve", "markov", "vecchia"),
+    *("counts", "student", "powers", "splines", "varying slope", "noise curve", "markov", "vecchia"),
 )
 SAMPLED = ("smooth hazard", "changing effect", "causes")  # averages over draws of the parameters, which take long
 

@@ -95,7 +95,6 @@ KINDS = {
     "frailty": kind("Surv(time, event) ~ z + (1 | k)", family=tg.PH("weibull", frailty="gamma")),
     "start-stop": kind("Surv(entry, time, event) ~ z + g", family=tg.PH("weibull"), id="who"),
     "changing effect": kind("Surv(time, event) ~ tv(z) + g", family=tg.PH(bands=4), **MAXIMUM),
-    "regressions": kind("low ~ mixture(2, x) | censor(limit)"),
     "causes": kind("Surv(time, cause) ~ z", family=tg.PH("piecewise", bands=2), method="mle"),
 }
 

@@ -46,9 +46,10 @@ def mixed_starts(model: MixedModel, seen: Outcome, H: Array, offset: Array) -> l
     seen, H, offset, residual = seen.rows(some), H[some], offset[some], residual[some]
     if np.ptp(residual) <= _SAME * np.abs(_middles(seen)).max():
         raise DataError("One regression reaches every row exactly, so there are no components to find. Fit it alone.")
-    shares = np.stack([*_partitions(residual, H, model.components)])
+    basis = np.linalg.qr(H)[0] * np.sqrt(len(H))  # whatever the units and origins of the columns
+    shares = np.stack([*_partitions(residual, H, basis, model.components)])
     side: Array = np.isneginf(seen.lower) - np.isposinf(seen.upper).astype(np.float64)
-    best = _normal_ends(residual, side, H, seen.weight, shares)
+    best = _normal_ends(residual, side, basis, seen.weight, shares)
     ends = [end for end in (_ascend(model, seen, H, offset, share) for share in best) if end is not None]
     if ends:
         return ends
@@ -101,7 +102,7 @@ def _spread(residual: Array, seen: Outcome) -> IntArray:
     return order[np.linspace(0, len(order) - 1, _MOST_ROWS).astype(np.intp)]
 
 
-def _partitions(residual: Array, H: Array, components: int) -> Iterator[Array]:
+def _partitions(residual: Array, H: Array, basis: Array, components: int) -> Iterator[Array]:
     """Shares (K, n) of rows, which are in the order of their residuals."""
     rng, (n, p) = np.random.default_rng(0), H.shape
     spread = H.std(axis=0)
@@ -115,8 +116,8 @@ def _partitions(residual: Array, H: Array, components: int) -> Iterator[Array]:
         yield np.where(group == np.arange(components)[:, None], 0.9, 0.1 / (components - 1))
     for _ in range(_LINES):
         rows = rng.integers(n, size=(components, p + 1))
-        lines = [np.linalg.lstsq(H[own], residual[own], rcond=None)[0] for own in rows]
-        gap = np.square((residual - np.stack(lines) @ H.T) / (0.3 * residual.std() + 1e-300))
+        lines = [np.linalg.lstsq(basis[own], residual[own], rcond=None)[0] for own in rows]
+        gap = np.square((residual - np.stack(lines) @ basis.T) / (0.3 * residual.std() + 1e-300))
         yield memberships(-0.5 * gap)
 
 
