@@ -1,4 +1,4 @@
-"""Random points of residuals belong to what is known of the rows: other orders of the rows change no residual."""
+"""Residuals do not depend on the order of the rows: random points are drawn by the contents of each row."""
 
 import warnings
 

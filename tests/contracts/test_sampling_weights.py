@@ -186,7 +186,7 @@ def test_the_unit_of_sampling_weights_changes_no_finding(name: str, cov_type: st
 @pytest.mark.quick_cases("gaussian", "splines")
 @pytest.mark.parametrize("name", KINDS)
 def test_the_unit_of_sampling_weights_changes_no_answer(name: str) -> None:
-    """Of the questions whose answers are sums over rows, or refits."""
+    """Standard errors of answers that are sums over rows, or refits."""
     first, again = (sampled(name, unit) for unit in (1.0, 1.0 / 2.99))
     groups = None if name != "hazards by id" else first.model.data.frame.index % 120
     for ask in (
@@ -236,7 +236,7 @@ def test_leave_one_out_of_equal_sampling_weights_is_that_of_rows() -> None:
 
 
 def test_standard_errors_of_leave_one_out_are_those_of_weighted_means() -> None:
-    """Of the mean over the population, where weights say nothing of the densities."""
+    """The standard error is that of a mean over the population, if the densities do not depend on the weights."""
     rng = np.random.default_rng(3)
     data = pd.DataFrame({"x": rng.normal(size=2000), "w": np.where(rng.random(2000) < 0.5, 1.5, 8.5)})
     loo = tg.fit("y ~ x", data.assign(y=rng.normal(size=2000)), weights="w", cov_type="HC0").loo(draws=400)

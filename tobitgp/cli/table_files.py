@@ -72,7 +72,7 @@ def _read_csv(path: Path, text: Iterable[str]) -> pd.DataFrame:
 
 
 def _refuse_separator(names: Iterable[str], path: Path) -> None:
-    """Refuse a header of one name that other separators divide."""
+    """Raise an error if the header is one name that contains another separator."""
     header = ",".join(names)
     found = next((sep for sep in _SEPARATORS if sep in header and "," not in header), None)
     if found is not None:

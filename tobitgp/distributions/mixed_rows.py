@@ -1,6 +1,6 @@
 r"""Mixtures of regressions: each row is of one of K components, whose location has coefficients of its own.
 
-The density of a row is :math:`\sum_k w_k f_k(y)`, and what is known of a censored row has the probability
+The density of a row is :math:`\sum_k w_k f_k(y)`, and the probability of the interval of a censored row is
 :math:`\sum_k w_k P_k`: (MOR1) of the theory pages. With odds :math:`o_1 = 1` the weights are
 :math:`w_k = o_k / \sum_j o_j`.
 """
@@ -122,7 +122,7 @@ class MixedRows(RowDistributions):
         return out
 
     def memberships(self, lower: Array, upper: Array, entry: Array, exit: Array) -> Array:
-        """Probabilities (K, n) of each component given what was seen of the rows: (MOR2); ends and windows (n,)."""
+        """Probabilities (K, n) of each component given the values or intervals of the rows: (MOR2); all ends (n,)."""
         exact, free = lower == upper, np.full(len(lower), np.inf)
         low, high = np.where(exact, lower, np.maximum(lower, entry)), np.where(exact, upper, np.minimum(upper, exit))
         return memberships(self._joint(lambda part: part.log_likelihood(low, high, -free, free)))

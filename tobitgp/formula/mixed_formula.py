@@ -18,7 +18,7 @@ class MixedFormula:
     """A formula whose one term is ``mixture(k, terms)``."""
 
     formula: str  # as written
-    linear: str  # of the rows, with the terms in the place of the mixture
+    linear: str  # of the rows, with the terms instead of the mixture
     terms: str
     components: int
 
@@ -46,12 +46,12 @@ def read_mixed(formula: Any) -> MixedFormula | None:
         right.fail(
             number,
             "A mixture of regressions has one number of components. Fit mixture(2, x) and mixture(3, x), and compare "
-            "their bic",
+            "their bic.",
         )
     components = read_number(right, number, "The number of components of mixture()")
-    if components == 1:
-        right.fail(term, f"A mixture of one regression is a regression. Write {right.text(terms)} alone")
     left = formula[before[0].start : before[-1].start + len(before[-1].text)]
     text = right.text(terms)
+    if components == 1:
+        right.fail(term, f"A mixture of one regression is a regression. Write {left} ~ {text}.")
     linear = " | ".join([f"{left} ~ {text}", *(right.text(part) for part in parts)])
     return MixedFormula(formula, linear, text, components)

@@ -317,7 +317,7 @@ def polish(objective: Objective, free: Array, *, tol: float, max_iter: int) -> E
     if not len(free):
         return EvidenceMaximum(objective, free, value, np.zeros((0, 0)), 0.0)
     # Where no step gains, the density is more curved than over the usual difference; but that says more of it around.
-    # Where a narrower one promises as much and leads nowhere, the density jumps or ends there.
+    # If a narrower one promises as much and no step gains, the density jumps or ends there.
     gain, places = np.inf, [free]
     roots: list[Array] = []
     for width in _WIDTHS:

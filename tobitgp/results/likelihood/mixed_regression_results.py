@@ -200,7 +200,7 @@ class MixedRegressionResults(LikelihoodResults):
         return self._memberships(new)
 
     def _memberships(self, new: Frame | None) -> pd.DataFrame:
-        """Probabilities of the components given what was seen; the weights where nothing was seen of a row: (MOR2)."""
+        """Probabilities of the components given the responses; the weights if a row has none: (MOR2)."""
         parts, asked = self._parts, ask(self._parts, new)
         scored = response_of_rows(parts, new, asked, "what='component'")
         values = asked.spread(np.exp(self._mixed(asked).log_weight).T)
