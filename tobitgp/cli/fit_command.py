@@ -115,8 +115,8 @@ def _add_model(one: argparse.ArgumentParser) -> None:
     one.add_argument("--cov-type", choices=KINDS, default="nonrobust", help="standard errors by maximum likelihood")
     one.add_argument(
         "--cov-kwds",
-        help="of a robust --cov-type: weights=sampling, weights=frequency, groups=COLUMN, use_correction=True; "
-        "repeatable",
+        help="option of a robust --cov-type: weights=sampling, weights=frequency, groups=COLUMN or "
+        "use_correction=True; repeatable",
         **_PAIR,
     )
     told = "errors clustered by a column, as --cov-type cluster --cov-kwds groups=COLUMN; again for another direction"

@@ -81,13 +81,15 @@ class Objective:
         return theta
 
     def settle_from(self, free: Array, data: PartitionedRows, *, slopes: bool = False) -> Settled:
-        """Fixed point at ``free`` from the sites of the rows given; from flat ones where those do not converge."""
-        theta = self.theta(free)
-        found = settle(self.model, data, theta, self.method, slopes=slopes)
+        """Fixed point at ``free`` from the sites of the rows given, converged or not."""
+        return settle(self.model, data, self.theta(free), self.method, slopes=slopes)
+
+    def retried(self, found: Settled, free: Array, data: PartitionedRows, *, slopes: bool = False) -> Settled:
+        """The same from flat sites, where those given did not converge."""
         tried = self.model.kept is not None and self.model.kept.from_flat
         if data.warm and not found.converged and not tried:
             with contextlib.suppress(NumericalError):
-                return settle(self.model, data.cold(), theta, self.method, slopes=slopes)
+                return self.settle_from(free, data.cold(), slopes=slopes)
         return found
 
     def density(self, found: Settled | FeaturePosterior) -> float:
@@ -104,6 +106,7 @@ class Objective:
         ):
             return last
         found = self.settle_from(free, self.data, slopes=slopes)
+        found = self.retried(found, free, self.data, slopes=slopes)
         self.evaluations += 1
         self.iterations += found.iterations
         if found.converged:
@@ -163,7 +166,7 @@ def curvature(objective: Objective, free: Array, width: float) -> tuple[Array, A
         H[wide] = (G[0] - G[1]) / (2.0 * steps[wide, None])
         drop, quadratic = here - V.mean(axis=0), 0.5 * steps[wide] ** 2 * H[wide, wide]
         fits = (drop < _DROP) | (np.abs(drop - quadratic) < _AGREED * drop)
-        if fits.all():
+        if fits.all() or objective.unreliable:
             break
         wide, drop = wide[~fits], drop[~fits]
         steps[wide] *= np.clip(1.0 / np.sqrt(np.where(np.isfinite(drop), drop, np.inf)), _LEAST_SHARE, _MOST_SHARE)
@@ -185,19 +188,24 @@ def _differenced(objective: Objective, points: Sequence[Array]) -> tuple[Array, 
     """Values (n,) and gradients (n, k_free) at several points, from the sites last found; -inf and NaN without any."""
     data, n_features = objective.data, 0 if objective.last is None else objective.last.row_features
 
-    def at(point: Array) -> tuple[float, Array, int, bool]:
+    def at(point: Array) -> Settled | None:
         try:
-            found = objective.settle_from(point, data, slopes=True)
+            return objective.settle_from(point, data, slopes=True)
         except NumericalError:
-            return -np.inf, np.full(len(point), np.nan), 0, True
-        return objective.density(found), objective.gradient(found), found.iterations, found.converged
+            return None
 
     found = map_independent(at, points, heavy=is_heavy(data.n, n_features))
+    for i, (one, point) in enumerate(zip(found, points, strict=True)):
+        if one is not None and not one.converged:
+            found[i] = one = objective.retried(one, point, data, slopes=True)
+            if not one.converged:  # nor would the rest be
+                break
     objective.evaluations += len(points)
-    values, gradients, iterations, converged = zip(*found, strict=True)
-    objective.iterations += sum(iterations)
-    objective.failed_around += converged.count(False)
-    return np.array(values), np.array(gradients)
+    objective.iterations += sum(one.iterations for one in found if one is not None)
+    objective.failed_around += sum(not one.converged for one in found if one is not None)
+    none = -np.inf, np.full(len(points[0]), np.nan)
+    ends = [none if one is None else (objective.density(one), objective.gradient(one)) for one in found]
+    return np.array([value for value, _ in ends]), np.array([gradient for _, gradient in ends])
 
 
 def whitening(objective: Objective, free: Array) -> Array:

@@ -124,7 +124,7 @@ def plot(results: Fit, *, interval: float | None = 0.95) -> Any:
     Examples
     --------
     >>> import tobitgp as tg
-    >>> res = tg.fit("Surv(time, event) ~ age + tv(sex)", tg.datasets.load("lung"), family="ph")
+    >>> res = tg.fit("Surv(time, event) ~ age + tv(sex)", tg.datasets.load("lung").head(60), family="ph")
     >>> [ax.get_title(loc="left") for ax in res.plot()]
     ['baseline hazard', 'coefficient of sex']
     """
