@@ -24,7 +24,7 @@ LIMITS = (
         "latent",
         "mixture",
     ),
-    *("counts", "student", "powers", "splines", "varying slope", "noise curve", "markov", "vecchia"),
+    *("counts", "student", "powers", "splines", "varying slope", "noise curve", "markov", "vecchia", "regressions"),
 )
 SAMPLED = ("smooth hazard", "changing effect", "causes")  # averages over draws of the parameters, which take long
 

@@ -14,7 +14,9 @@ def with_term(formula, term):
     left, terms, rest = _BOTH.match(formula).group("left", "terms", "rest")
     inside = re.match(r"\s*mixture\((\d+), (.*)\)\s*$", terms)
     if inside:
-        return f"{left}~ mixture({inside[1]}, {inside[2]} + {term}) {rest or ''}"
+        return (
+            f"{left}~ mixture({inside[1]}, {with_term(f'~ {inside[2]}', term).removeprefix('~ ').strip()}) {rest or ''}"
+        )
     column = re.match(r"\w+\((`[^`]*`|\w+)", term)[1]
     kept = [part for part in map(str.strip, re.split(r"\+(?![^()]*\))", terms)) if part not in (column, f"C({column})")]
     if term not in kept:

@@ -31,6 +31,7 @@ def rows():
     t, end = np.exp(0.8 * y).round(2) + 0.01, (rng.exponential(6.0, n) + 0.05).round(2)
     time, event = np.minimum(t, end), (t <= end).astype(int)
     dead = (rng.random(n) < 0.6) & (t < 8.0)
+    apart = np.random.default_rng(9).normal(np.where(np.arange(n) % 3 > 0, 6.0 - z, 1.0 + 0.5 * z), 0.4).round(2)
     return pd.DataFrame({"x": x, "z": z, "g": g, "k": k, "low": np.maximum(y, limit), "limit": limit}).assign(
         b=rng.random(n) < 0.5,
         pos=np.maximum(t, 0.7),
@@ -45,6 +46,8 @@ def rows():
         other=(1.0 - y + 0.3 * rng.normal(size=n)).round(2),
         w=rng.integers(1, 4, n),
         who=np.arange(n),
+        lines=np.maximum(apart, 0.6),
+        line_limit=0.6,
         third=(np.sin(y) + 0.2 * rng.normal(size=n)).round(2),
     )
 
@@ -95,6 +98,7 @@ KINDS = {
     "frailty": kind("Surv(time, event) ~ z + (1 | k)", family=tg.PH("weibull", frailty="gamma")),
     "start-stop": kind("Surv(entry, time, event) ~ z + g", family=tg.PH("weibull"), id="who"),
     "changing effect": kind("Surv(time, event) ~ tv(z) + g", family=tg.PH(bands=4), **MAXIMUM),
+    "regressions": kind("lines ~ mixture(2, z) | censor(line_limit)"),
     "causes": kind("Surv(time, cause) ~ z", family=tg.PH("piecewise", bands=2), method="mle"),
 }
 

@@ -12,7 +12,9 @@ import pandas as pd
 from support.answers import FIRST, Scale
 from support.kinds import Kind
 
-RESPONSES = ["low", "limit", "pos", "least", "time", "entry", "until", "other", "third"]
+LIMITS = {"low": "limit", "pos": "least", "lines": "line_limit"}
+REAL = ["low", "limit", "lines", "line_limit", "other", "third"]  # with any origin
+RESPONSES = [*REAL, "pos", "least", "time", "entry", "until"]
 UNIT, FAR, SHIFT = 365.25, 1e5, 40.0
 Frames = Callable[[pd.DataFrame], pd.DataFrame]
 Kinds = Callable[[Kind], Kind]
@@ -64,11 +66,21 @@ def gaussian(kind: Kind) -> bool:
 
 
 def real(kind: Kind) -> bool:
-    return response(kind) == "low" or response(kind).startswith("mvbind(low, other")
+    return response(kind) in ("low", "lines") or response(kind).startswith("mvbind(low, other")
 
 
 def replaced(old: str, new: str) -> Kinds:
     return lambda kind: replace(kind, formula=kind.formula.replace(old, new))
+
+
+def limits(written: str) -> Kinds:
+    """Limits of ``censor()``, written otherwise; those of one of several responses in brackets."""
+
+    def change(kind: Kind) -> Kind:
+        formula = re.sub(r"(?<=\()(limit|line_limit|least)(?=\)$)", written, kind.formula)
+        return replace(kind, formula=re.sub(r"(?<==)limit(?=\)$)", f"({written})", formula))
+
+    return change
 
 
 def with_options(**options) -> Kinds:
@@ -127,7 +139,7 @@ def is_curve(kind: Kind) -> bool:
 
 def has_sandwich(kind: Kind) -> bool:
     """Whether a kind has a robust covariance."""
-    shared = any(text in kind.formula for text in ("gp(", "mixture(", "mvbind("))
+    shared = any(text in kind.formula for text in ("gp(", "mixture(2)", "mvbind("))
     return not (shared or "method" in kind.options or getattr(kind.options.get("family"), "frailty", None))
 
 
@@ -184,23 +196,21 @@ RESPONSE = {
         lost=why(COUNTS, lambda kind: response(kind) != "count"),
     ),
     "origin of the response": Transformation(
-        columns(["low", "limit", "other", "third"], 1.0, SHIFT),
+        columns(REAL, 1.0, SHIFT),
         scale=Scale(1.0, SHIFT),
         moves="Intercept",
         lost=why("times and counts begin at 0", real),
     ),
     "mirror image": Transformation(
-        columns(["low", "limit", "other", "third"], -1.0),
-        kind=lambda kind: replaced("(limit)", "(None, limit)")(replaced("=limit)", "=(None, limit))")(kind)),
+        columns(REAL, -1.0),
+        kind=limits(r"None, \g<0>"),
         scale=Scale(-1.0),
         moves=".*",
         skip=("curve",),
         lost=why("times and counts are not negative", real),
     ),
     "a limit far away": Transformation(
-        kind=lambda kind: replaced("censor(limit)", "censor(limit, 1e7)")(
-            replaced("censor(least)", "censor(least, 1e7)")(replaced("=limit)", "=(limit, 1e7))")(kind))
-        ),
+        kind=limits(r"\g<0>, 1e7"),
         lost=why("it has no limits", lambda kind: "censor(l" in kind.formula),
     ),
     "entry at 0": Transformation(
@@ -249,9 +259,8 @@ def exact_rows(kind: Kind, data: pd.DataFrame) -> float:
     """Rows whose density, not a probability, is in the likelihood."""
     weight = data["w"] if "weights" in kind.options else pd.Series(1.0, data.index)
     left = response(kind)
-    if left in ("low", "pos"):
-        limit = {"low": "limit", "pos": "least"}[left]
-        return float((weight * (data[left] > data[limit] if "censor" in kind.formula else 1.0)).sum())
+    if left in LIMITS:
+        return float((weight * (data[left] > data[LIMITS[left]] if "censor" in kind.formula else 1.0)).sum())
     if left.startswith("mvbind"):
         limit = data["limit"] if "censor" in kind.formula else -np.inf
         return float(len(data) * left.count(",") + (data["low"] > limit).sum())

@@ -210,6 +210,7 @@ class RowModel:
     __slots__ = ()
 
     log: bool = True  # whether the location is that of the logarithm of the response
+    components: int = 1  # whose distributions are mixed
     defective: ClassVar[bool] = False  # whether the response may be infinite
 
     @property

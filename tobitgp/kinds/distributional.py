@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from tobitgp.data.absorbed import Columns, as_dense
 from tobitgp.data.arrays import Design
@@ -20,7 +20,6 @@ from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, We
 from tobitgp.distributions.mixed_rows import LOCATION, MixedModel
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.row_models import BaselineModel, CureModel, NoiseModel, RowModel
-from tobitgp.engines import pick_rows
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.kinds.cure import check_censored, warn_follow_up
@@ -29,22 +28,12 @@ from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.likelihoods import Family
 from tobitgp.numerics.roots import profile_end
 from tobitgp.regression.clusters import Clusters
-from tobitgp.regression.mixed_starts import in_order, mixed_starts
-from tobitgp.regression.row_search import (
-    RowProblem,
-    StartingPoint,
-    cured_shares,
-    events_of,
-    from_baseline,
-    from_noise,
-    from_residuals,
-    maximise_rows,
-    row_problem,
-)
+from tobitgp.regression.mixed_starts import in_order
+from tobitgp.regression.row_search import RowProblem, maximise_rows, row_problem
+from tobitgp.regression.row_starts import row_starts
 from tobitgp.typing import Array, BoolArray
 
 MAX_ITER, _FAR_LOGIT = 200, 30.0
-_INSIDE = 3.0  # distance of a start from the ends of the shapes that are sought, as coordinates
 SIGMA = "sigma"
 Baselines = SplineBaseline | WeibullBaseline | GompertzBaseline
 
@@ -71,11 +60,11 @@ class DistributionalParts(LikelihoodParts):
     @property
     def mixed(self) -> bool:
         """Whether the rows are of several regressions."""
-        return isinstance(self.model, MixedModel)
+        return self.components > 1
 
     @property
     def components(self) -> int:
-        return self.model.components if isinstance(self.model, MixedModel) else 1
+        return self.model.components
 
     def inconsistencies(self) -> Iterator[str]:
         """What does not belong together in a fit that was read from a file."""
@@ -187,7 +176,7 @@ class DistributionalParts(LikelihoodParts):
         start = np.where(np.isnan(known), self.maximum.parameters, known)
         maximum = maximise_rows(problem, [problem.nearest(start)], scores=scores, max_iter=MAX_ITER)
         if not maximum.converged and not self.mixed:  # whose other maxima may be of other components
-            starts = _starts(problem, training.design)
+            starts = row_starts(problem)
             maximum = maximise_rows(problem, [problem.nearest(start), *starts], scores=scores, max_iter=MAX_ITER)
         read = self.spec, training, self.family, self.covariates, self.facts.names
         return replace(self, **of_maximum(*read, maximum, seen, "nonrobust", None, False))
@@ -328,12 +317,13 @@ def fit_rows(
     baseline = None if baseline_of is None else baseline_of(seen, sampling=sampling)
     model = row_model(family, baseline, cured=cured, formulas=tuple(state.formula_columns))
     problem = _problem(state, model, seen, training.design, fixed)
-    starts = _starts(problem, training.design)
+    starts = row_starts(problem)
     how: dict[str, Any] = {"scores": cov_type != "nonrobust", "max_iter": max_iter}
     maximum = maximise_rows(problem, starts, **how)
-    ordered = in_order(problem, maximum.parameters) if isinstance(model, MixedModel) else None
+    ordered = in_order(problem, maximum.parameters) if model.components > 1 else None
     if ordered is not None:
-        maximum = maximise_rows(problem, [problem.nearest(ordered)], **how)
+        again = maximise_rows(problem, [problem.nearest(ordered)], **how)
+        maximum = replace(again, iterations=maximum.iterations + again.iterations)
     warn_of(maximum)
     if cured:
         warn_follow_up(training.response)
@@ -345,33 +335,3 @@ def _last(training: TrainingData) -> float:
     """The longest follow-up."""
     seen = training.response
     return float(np.where(np.isfinite(seen.upper), seen.upper, seen.lower).max())
-
-
-def _starts(problem: RowProblem, design: Design) -> list[Array]:
-    """Points x of searches: maxima of the model without formulas of other parameters."""
-    model, H = problem.model, as_dense(design.H)
-    if isinstance(model, MixedModel):
-        return [problem.at_point(each) for each in mixed_starts(model, problem.seen, H, design.offset)]
-    if not isinstance(model, CureModel):
-        return [problem.at_point(_start(model, problem.seen, H, design.offset))]
-    seen = problem.seen
-    event = events_of(seen)
-    of_events = _start(model.uncured, seen.rows(event), pick_rows(H, event), design.offset[event])
-    of_all = _start(model.uncured, seen, H, design.offset)
-    tail, less, more = cured_shares(seen)
-    each = ((tail, of_events), (less, of_all), (more, of_events))
-    return [problem.at_point(StartingPoint(at.coefficients, (float(logit(pi)), *at.others))) for pi, at in each]
-
-
-def _start(model: RowModel, seen: Outcome, H: Array, offset: Array) -> StartingPoint:
-    """A maximum without formulas of other parameters, or values near one."""
-    if isinstance(model, NoiseModel):
-        how = {"own_shape": model.own_shape}
-        beta, tau, shape = from_noise(seen, H, offset, model.noise, model.known_sigma, **how)
-        low, high = model.noise.coordinate_range()
-        shape = None if shape is None else float(np.clip(shape, low + _INSIDE, high - _INSIDE))
-        scale = () if model.known_sigma is not None else (-tau if model.reciprocal else tau,)
-        return StartingPoint(beta, (*scale, shape) if model.own_shape and shape is not None else scale)
-    if isinstance(model, BaselineModel):
-        return from_baseline(seen, H, offset, model.noise, model.baseline)
-    return from_residuals(seen, H, offset, model.parameters)
