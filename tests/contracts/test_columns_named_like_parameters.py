@@ -21,7 +21,7 @@ MORE = {
     "exponential cure": kind("Surv(until, dead) ~ z", family="exponential", cure="~ 1"),
     "exponential start-stop": kind("Surv(time, event) ~ z", family="exponential", id="who"),
 }
-BASELINES = {"spline", "strata", "frailty", "start-stop"}  # names of their parameters are an error for columns
+BASELINES = {"spline", "strata", "frailty", "start-stop", "shape"}  # names of their parameters are an error for columns
 
 
 def quietly(of, data):

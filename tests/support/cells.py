@@ -23,6 +23,7 @@ SEARCHED = {"latent": ("prob", "terms", "sigma", "curve")}
 PRODUCT = "the product alone, without gp(x) beside it, is another model at another origin"
 UNDEFINED = {
     ("entry", "follow-up in two pieces"): "an accelerated time needs the covariates from time 0 on",
+    ("shape", "follow-up in two pieces"): "id= is not supported with formulas of other parameters",
     ("splines", "copies of rows"): "knots of bs() are quantiles of the rows as they are written",
     ("splines", "rows of weight 0"): "knots of bs() are quantiles of the rows as they are written",
     ("powers", "origin of x, 200000"): "the square of the moved column has lost the digits of the column",

@@ -98,6 +98,7 @@ KINDS = {
     "frailty": kind("Surv(time, event) ~ z + (1 | k)", family=tg.PH("weibull", frailty="gamma")),
     "start-stop": kind("Surv(entry, time, event) ~ z + g", family=tg.PH("weibull"), id="who"),
     "changing effect": kind("Surv(time, event) ~ tv(z) + g", family=tg.PH(bands=4), **MAXIMUM),
+    "shape": kind("Surv(time, event) ~ z + g", family="weibull", formulas={"shape": "~ z"}),
     "regressions": kind("lines ~ mixture(2, z) | censor(line_limit)"),
     "causes": kind("Surv(time, cause) ~ z", family=tg.PH("piecewise", bands=2), method="mle"),
 }

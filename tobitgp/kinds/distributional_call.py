@@ -63,7 +63,7 @@ class Distributional(Kind):
                 "family='boxcox' takes a formula of sigma alone: a power that differs between rows puts the location "
                 "of each row on a different scale. Use formulas={'sigma': '~ z'}."
             )
-        why = "is not supported with formulas= of other parameters. Leave one of them out."
+        why = "is not supported with formulas= of other parameters."
         call.refuse(("id", "var_weights", "censored"), why)
         given = dict(call.formulas or {})
         given |= {name: text for name, text in (("sigma", call.sigma), ("cured", call.cure)) if text is not None}
