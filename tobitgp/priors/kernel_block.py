@@ -188,6 +188,15 @@ def greedy_inducing(
     Pivoted Cholesky (FEA9) until the trace term ``1/2 sum weight d`` (FEA8) falls to ``nats``: the evidence lower bound
     loses once to twice that (Burt, Rasmussen and van der Wilk 2019). The first 32 cost next to nothing, and are taken.
     """
+    order = np.lexsort((weight, *X.T))  # of two rows that would help as much, the same whatever their order
+    chosen, left = _pivots(X[order], covariance, theta, weight[order], nats, cap)
+    return order[chosen], left
+
+
+def _pivots(
+    X: Array, covariance: Covariance, theta: Array, weight: Array, nats: float, cap: int
+) -> tuple[IntArray, float]:
+    """The same, the first row where several would help as much."""
     n = len(X)
     limit = min(cap, n)
     if library.load() is not None and covariance.compiled is not None:

@@ -38,6 +38,12 @@ def test_moved_inputs_raise_the_evidence(data):
     assert "inducing moved" not in str(still.summary())
 
 
+@pytest.mark.parametrize("method", [tg.VI(hyper="maximize", inducing=5), tg.Laplace(hyper="maximize", inducing=5)])
+def test_too_few_are_the_same_whatever_the_order_of_rows(data, method):
+    one, two = (quiet("y ~ gp(x) + z | censor(-0.4)", rows, method=method) for rows in (data, data[::-1]))
+    assert two.log_evidence == pytest.approx(one.log_evidence, abs=1e-3)
+
+
 def test_not_optimised_is_the_number_itself(data):
     number, value = (quiet(FORMULA, data, method=tg.EP(inducing=n)) for n in (8, tg.Inducing(8, optimize=False)))
     assert value.log_evidence == number.log_evidence

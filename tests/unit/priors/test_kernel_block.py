@@ -1,5 +1,7 @@
 """Features of a Gaussian process: what they reproduce, how they pass gradients on, how inducing inputs are chosen."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from support.differences import gradient
@@ -108,6 +110,15 @@ def test_greedy_takes_the_largest_weighted_residual(X, rng):
         S = K[np.ix_(chosen[:m], chosen[:m])]
         left = np.diag(K) - np.einsum("ij,ji->i", K[:, chosen[:m]], np.linalg.solve(S, K[chosen[:m]]))
         assert (weight * left)[i] == pytest.approx((weight * left).max(), rel=1e-9)
+
+
+def test_greedy_takes_the_same_places_whatever_the_order_of_rows(rng):
+    X, weight, order = rng.uniform(size=(40, 2)), rng.choice([1.0, 2.0], 40), rng.permutation(40)
+    choose = partial(greedy_inducing, covariance=product(("matern32", 2)), theta=THETA, nats=0.0, cap=8)
+    chosen, left = choose(X, weight=weight)
+    again, left_again = choose(X[order], weight=weight[order])
+    np.testing.assert_array_equal(X[order][again], X[chosen])
+    assert left_again == pytest.approx(left, rel=1e-12)
 
 
 @pytest.mark.parametrize("cap", [1, 5, 40])
