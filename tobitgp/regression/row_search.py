@@ -95,12 +95,13 @@ def _ascend(problem: RowProblem, x: Array, max_iter: int) -> Climb:
         others = zip(problem.parameters, problem.moves(move)[1:], strict=True)
         return max([0.0, *(each.step * float(np.abs(by).max(initial=0.0)) for each, by in others)])
 
+    at_saddle = problem.model.alike(tuple(problem.predictors(x)))  # which rounding alone leads away from
     return climb(
         problem.evaluate,
         lambda state: guarded_step(state, reach),
         problem.evaluate(x),
         max_iter=max_iter,
-        stop=lambda at: _run_off(problem, at, x)[0] != "",
+        stop=lambda at: at_saddle or _run_off(problem, at, x)[0] != "",
     )
 
 
