@@ -149,7 +149,8 @@ def takes(pair, kind):
     return not pair.only or kind in pair.only
 
 
-CASES = [(name, kind) for name, pair in PAIRS.items() for kind in LEFT if takes(pair, kind)]
+# By kinds of rows, so that one process of several has all fits to the same rows.
+CASES = [(name, kind) for kind in LEFT for name, pair in PAIRS.items() if takes(pair, kind)]
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)

@@ -83,6 +83,7 @@ class Saved:
         with zipfile.ZipFile(self.path) as archive:
             self.parts = {name: archive.read(name) for name in archive.namelist()}
         self.document = json.loads(self.parts["fit.json"])
+        _, *self.routes = (route for route, _ in places(self.document))
         load(self.path)
 
     def rewrite(self, document=None, **arrays):
@@ -238,9 +239,7 @@ def is_same(results, saved):
 
 
 def replaced(document, route, value):
-    changed = copy.deepcopy(document)
-    at = changed
-    for step in route[:-1]:
-        at = at[step]
-    at[route[-1]] = value
+    """The document with another value at a route; all beside the route is the same object."""
+    changed, (step, *rest) = copy.copy(document), route
+    changed[step] = replaced(document[step], rest, value) if rest else value
     return changed

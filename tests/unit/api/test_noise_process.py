@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
-from support.differences import derivative
 
 import tobitgp as tg
 from tobitgp.errors import NumericalError, SpecError, UnseenLevelError
@@ -81,7 +80,8 @@ def test_gradients_of_the_evidence_are_those_of_differences(data, formula, sigma
     if "truncate" in formula:
         data = data.iloc[::4]
     model = tg.Model(formula, data, sigma=sigma, **options)
-    at = model.fit(method=tg.EP(hyper="maximize", max_iter=3)).hyperparameters
+    whole = tg.Model(formula.partition(" | truncate")[0], data, sigma=sigma, **options)  # whose fit takes less time
+    at = whole.fit(method=tg.EP(hyper="maximize", max_iter=3)).hyperparameters
     found = model.evidence(at, method=tg.EP(inducing=None)).gradient
     for name, value in at.items():
         if name.startswith("cor("):
@@ -90,7 +90,8 @@ def test_gradients_of_the_evidence_are_those_of_differences(data, formula, sigma
         def moved(step, name=name):
             return model.evidence({**at, name: at[name] + step}, method=tg.EP(inducing=None), gradient=False).value
 
-        slope = derivative(moved, 0.0, 1e-3 * abs(value))
+        step = 5e-4 * abs(value)
+        slope = (moved(step) - moved(-step)) / (2.0 * step)
         assert found[name] == pytest.approx(slope, rel=2e-4, abs=2e-4 / max(abs(value), 1e-3)), name
 
 
