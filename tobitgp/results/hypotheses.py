@@ -111,25 +111,26 @@ def chi_squared(statistic: float, df: int) -> WaldResults:
 
 def read_constraints(columns: Sequence[str], hypotheses: Any) -> tuple[Array, Array, list[str]]:
     """Matrix (k, p), values (k,) and names of linear hypotheses."""
+    coefficient = _coefficient(columns)
     if isinstance(hypotheses, str):
-        parts = _split(hypotheses)
+        parts = _split(hypotheses, coefficient)
     elif isinstance(hypotheses, (list, tuple)) and hypotheses and all(isinstance(h, str) for h in hypotheses):
         parts = list(hypotheses)
     else:
         return _read_matrix(columns, hypotheses)
     from formulaic.utils.constraints import LinearConstraints
 
-    alias = {f"_b{j}_": name for j, name in enumerate(columns)}
+    names = [f"_b{j}_" for j in range(len(columns))]
     R, null = np.zeros((len(parts), len(columns))), np.zeros(len(parts))
     for k, text in enumerate(parts):
         try:
-            read = LinearConstraints.from_spec(_aliased(text, alias), variable_names=list(alias))
+            read = LinearConstraints.from_spec(_aliased(text, coefficient, columns), variable_names=names)
             R[k], null[k] = np.asarray(read.constraint_matrix[0]), float(read.constraint_values[0])
         except Exception as error:
             listed = ", ".join(map(repr, columns)) or "none"
             raise SpecError(
                 f"The hypothesis {text!r} cannot be read; write it like 'x = 0' or 'x - 2*z = 1'. "
-                f"This model has the linear coefficients {listed}."
+                f"This model has the coefficients {listed}."
             ) from error
     return R, null, [text.strip() for text in parts]
 
@@ -151,23 +152,51 @@ def _read_matrix(columns: Sequence[str], hypotheses: Any) -> tuple[Array, Array,
     return R, null, [f"c{k}" for k in range(len(R))]
 
 
-def _split(text: str) -> list[str]:
-    """Cut at commas outside of brackets and backticks."""
-    out, depth, quoted = [""], 0, False
-    for character in text:
-        quoted ^= character == "`"
-        depth += (character in "([") - (character in ")]")
-        if character == "," and depth == 0 and not quoted:
+def _split(text: str, coefficient: re.Pattern[str]) -> list[str]:
+    """Cut at commas outside of names and brackets."""
+    named = {at for match in coefficient.finditer(text) for at in range(*match.span())}
+    out, depth = [""], 0
+    for at, character in enumerate(text):
+        if at not in named:
+            depth += (character in "([") - (character in ")]")
+        if character == "," and depth == 0 and at not in named:
             out.append("")
         else:
             out[-1] += character
     return out
 
 
-def _aliased(text: str, alias: dict[str, str]) -> str:
-    """Text that formulaic reads, with every coefficient under a plain name, the longest first."""
-    for plain, name in sorted(alias.items(), key=lambda item: -len(item[1])):
-        text = re.sub(rf"`{re.escape(name)}`|(?<![\w.]){re.escape(name)}(?![\w.\[(])", plain, text)
+def _coefficient(columns: Sequence[str]) -> re.Pattern[str]:
+    """Pattern of the names of coefficients, the longest first: plain, in backticks, or with columns in backticks."""
+    plain = [_plain(name) for name in columns]
+    patterns = []
+    for name in sorted(columns, key=len, reverse=True):
+        patterns.append(f"`{re.escape(name)}`")
+        if not _is_number(name):
+            words = re.findall(r"\w+|\W", _plain(name)) if plain.count(_plain(name)) == 1 else []
+            quoted = "".join(f"`?{word}`?" if re.match(r"\w", word) else re.escape(word) for word in words)
+            either = "|".join(filter(None, [re.escape(name), quoted]))
+            patterns.append(rf"(?<![\w.])(?:{either})(?![\w.\[(])")
+    return re.compile("|".join(patterns) or r"(?!)")
+
+
+def _plain(name: str) -> str:
+    return name.replace("`", "")
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _aliased(text: str, coefficient: re.Pattern[str], columns: Sequence[str]) -> str:
+    """Text that formulaic reads, with every coefficient under a plain name."""
+    places = {_plain(name): j for j, name in enumerate(columns)}
+    places |= {written: j for j, name in enumerate(columns) for written in (f"`{name}`", name)}
+    text = coefficient.sub(lambda found: f"_b{places.get(found[0], places.get(_plain(found[0])))}_", text)
     return re.sub(r"=\s*-", "= 0 - ", text)  # formulaic knows no sign after "="
 
 
@@ -265,14 +294,15 @@ class Combined(Protocol):
 
 
 def t_test(results: Testable, hypotheses: Any, kind: CovKind | None = None) -> ContrastResults:
-    """Hypotheses about linear coefficients, of a mixture about all parameters, each on its own.
+    """Hypotheses about coefficients of all formulas, of a mixture about all parameters, each on its own.
 
     By (REG10) of the theory pages, of a mixture with the covariance (LR2); tails under a prior are those of (PRE3).
 
     Parameters
     ----------
     hypotheses : str, list of str, (k, p) array, or pair of such an array and k values
-        As ``"x = 0, z = 1"``, ``"x - 2*z"``, or rows of weights of the p parameters.
+        For example ``"x = 0, z = 1"`` or ``"x - 2*z"``, or rows of weights of the p parameters. Names are those of
+        the table of coefficients that have a z; backticks may be around a name or the columns in it.
     kind
         As of :meth:`cov_params`.
 
@@ -301,7 +331,7 @@ def t_test(results: Testable, hypotheses: Any, kind: CovKind | None = None) -> C
 
 
 def wald_test(results: Testable, hypotheses: Any, kind: CovKind | None = None) -> WaldResults:
-    """Several hypotheses about linear coefficients, of a mixture about all parameters, together.
+    """Several hypotheses about coefficients of all formulas, of a mixture about all parameters, together.
 
     Parameters
     ----------
