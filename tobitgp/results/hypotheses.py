@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from tobitgp.errors import SpecError
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.results.comparable import check_same_rows, subject_of
 from tobitgp.results.fit import Fit
+from tobitgp.results.not_finite import warn_of_intervals
 from tobitgp.results.parameter_estimates import CovKind, Linear
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.views import FRAME_COLUMNS
@@ -201,6 +202,7 @@ def _aliased(text: str, coefficient: re.Pattern[str], columns: Sequence[str]) ->
 
 
 _SPANNED, _LOCAL = 1e-8, 1e-6
+_ALPHA = 0.05
 _BLOCK = 200  # columns
 
 
@@ -279,21 +281,7 @@ def _predictors(parts: LikelihoodParts) -> Iterator[tuple[Columns, Array]]:
         yield choose_columns(X, free), offset + choose_columns(X, ~free) @ b[~free]
 
 
-class Testable(Protocol):
-    """A fit whose coefficients hypotheses may be about."""
-
-    def _testable(self, kind: CovKind | None) -> tuple[Combined, Sequence[str]]:
-        """Parameters that hypotheses are about, and their names."""
-
-
-class Combined(Protocol):
-    """Estimates of p parameters."""
-
-    def combine(self, R: Array, null: Array) -> Linear:
-        """Those of the combinations ``R beta - null`` of the rows of R (k, p)."""
-
-
-def t_test(results: Testable, hypotheses: Any, kind: CovKind | None = None) -> ContrastResults:
+def t_test(results: Fit, hypotheses: Any, kind: CovKind | None = None) -> ContrastResults:
     """Hypotheses about coefficients of all formulas, of a mixture about all parameters, each on its own.
 
     By (REG10) of the theory pages, of a mixture with the covariance (LR2); tails under a prior are those of (PRE3).
@@ -327,10 +315,12 @@ def t_test(results: Testable, hypotheses: Any, kind: CovKind | None = None) -> C
     """
     linear, columns = results._testable(kind)
     R, null, names = read_constraints(columns, hypotheses)
-    return ContrastResults(names, null, linear.combine(R, null))
+    found = ContrastResults(names, null, linear.combine(R, null))
+    warn_of_intervals(results, "t_test()", pd.DataFrame(found.conf_int(), index=names))
+    return found
 
 
-def wald_test(results: Testable, hypotheses: Any, kind: CovKind | None = None) -> WaldResults:
+def wald_test(results: Fit, hypotheses: Any, kind: CovKind | None = None) -> WaldResults:
     """Several hypotheses about coefficients of all formulas, of a mixture about all parameters, together.
 
     Parameters
@@ -361,10 +351,13 @@ def wald_test(results: Testable, hypotheses: Any, kind: CovKind | None = None) -
     chi2(2) = 1.316, p = 0.5179
     """
     linear, columns = results._testable(kind)
-    R, null, _ = read_constraints(columns, hypotheses)
-    found = joint_wald(linear.combine(R, null))
+    R, null, names = read_constraints(columns, hypotheses)
+    gap = linear.combine(R, null)
+    found = joint_wald(gap)
     if found is None:
         raise SpecError("The hypotheses depend on each other, or are about coefficients that are fixed.")
+    if np.isnan(found.statistic):
+        warn_of_intervals(results, "wald_test()", pd.DataFrame(gap.interval(_ALPHA), index=names))
     return found
 
 
