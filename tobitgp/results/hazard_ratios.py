@@ -76,8 +76,8 @@ def hazard_ratios(
     Warns
     -----
     ApproximationWarning
-        If ratios are 0 or infinite, because the unit of a column is far from its standard deviation, or because the
-        rows hardly determine a coefficient.
+        If ratios are 0 or infinite, or an end of an interval is NaN, because the unit of a column is far from its
+        standard deviation, or because the rows hardly determine a coefficient, e.g. of a level without events.
 
     References
     ----------

@@ -42,6 +42,11 @@ def conf_int(results: Fit, alpha: float = 0.05, kind: CovKind | None = None, *, 
     SpecError
         If ``alpha`` does not lie between 0 and 1, for another ``kind`` or ``method``, or where there is no profile.
 
+    Warns
+    -----
+    ApproximationWarning
+        If an end of an interval is not finite.
+
     Examples
     --------
     >>> import tobitgp as tg
@@ -134,7 +139,7 @@ def summary_frame(results: Fit, alpha: float = 0.05, kind: CovKind | None = None
     Warns
     -----
     ApproximationWarning
-        If ``exp(coef)`` or its ends are 0 or infinite.
+        If ``exp(coef)`` or its ends are 0 or infinite, or an end of an interval is not finite.
 
     Examples
     --------

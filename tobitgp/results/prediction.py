@@ -166,7 +166,7 @@ def predict(
     Warns
     -----
     ApproximationWarning
-        If values are not finite, as means where the noise, or a mixture, has none.
+        If values, standard errors or interval ends are not finite, e.g. means where the noise, or a mixture, has none.
 
     References
     ----------
