@@ -176,7 +176,7 @@ def marginal_effects(
             ApproximationWarning,
             stacklevel=user_level(),
         )
-    if not results._no_mean:  # models of hazards say it themselves
+    if what == "latent" or results._never or not results._no_mean:  # models of hazards say it themselves of times
         of_known = pd.DataFrame(ends, index=[": ".join(map(str, each)) for each in labels])[np.isfinite(effect)]
         warn_of_intervals(results, "marginal_effects()", of_known)
     z = np.divide(effect, se, out=np.full_like(se, np.nan), where=se > 0.0)

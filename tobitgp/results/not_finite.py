@@ -29,13 +29,15 @@ def warn_of_rows(values: Array, rows: Labelled, what: str, why: str = "") -> Non
         _warn(f"{what} is not finite in {named}: {why}.")
 
 
-def warn_of_bands(results: Fit, question: str, found: Iterable[dict[str, Array]], rows: Labelled) -> None:
+def warn_of_bands(
+    results: Fit, question: str, found: Iterable[dict[str, Array]], rows: Labelled, *, of_times: bool = True
+) -> None:
     """Name the usable rows with an estimate whose standard error or interval is not finite, and say why.
 
     Each estimate (n, ...) comes first, before its standard errors and ends. Models of hazards say themselves what lies
     after the last exit, and fits in which some never have the event that times are infinite.
     """
-    if results._no_mean and not results._never:
+    if of_times and results._no_mean and not results._never:
         return
     wrong = np.zeros(len(rows.labels), dtype=np.bool_)
     infinite = results._never or results._defective

@@ -361,7 +361,7 @@ def predict_table(
     columns = results._answer(asked, [make(positive, asked) for make in asks.values()], level, se=bool(se))
     for column in () if results._no_mean or results._defective else columns:
         warn_of_rows(next(iter(column.values())), asked, f"what={what!r}")
-    warn_of_bands(results, f"what={what!r}", columns if bands else [], asked)
+    warn_of_bands(results, f"what={what!r}", columns if bands else [], asked, of_times=what != "latent")
     return prediction_table(what, asked, dict(zip(asks, columns, strict=True)), listed=listed, bands=bands)
 
 
