@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from support.matrix.asking import GROUPS
 from support.matrix.data import rows
-from support.matrix.fits import FITS, Case, Entry
+from support.matrix.fits import FITS, Case
 from support.unexplained import attempt, documented, unexplained
 
 import tobitgp as tg
@@ -78,33 +78,6 @@ def test_a_covariate_in_an_extreme_unit(kind, tmp_path):
 @pytest.mark.parametrize("kind", [kind for kind, name in OF_KINDS.items() if "time" in FITS[name].facts])
 def test_medians_that_are_not_reached(kind, tmp_path):
     assert dict(unexplained_answers(FITS[OF_KINDS[kind]], short, tmp_path)) == {}
-
-
-LATENT = Entry(
-    "small latent",
-    "latent",
-    "mvbind(r1, r2, log(pos)) ~ gp(latent(1)) | censor(r1=limit, r2=limit)",
-    options={"method": tg.VI(bound="local", hyper="maximize", n_starts=1, inducing=6)},
-)
-
-
-def with_gaps(frame):
-    """Values that are missing, in some of the new rows all."""
-    found = frame.copy()
-    found.loc[found.index[::3], "r1"] = np.nan
-    found.loc[found.index[-2:], ["r1", "r2", "pos"]] = np.nan
-    return found
-
-
-def wide(frame):
-    """Logarithms so far apart that means of the response are beyond all numbers."""
-    return frame.assign(r1=1e-5 * frame["r1"], pos=np.exp(150.0 * np.log(frame["pos"])))
-
-
-@pytest.mark.study
-@pytest.mark.parametrize("change", [with_gaps, wide])
-def test_latent_coordinates(change, tmp_path):
-    assert dict(unexplained_answers(LATENT, change, tmp_path)) == {}
 
 
 @pytest.fixture(scope="module")
