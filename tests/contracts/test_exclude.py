@@ -14,6 +14,7 @@ from support.kinds import N, rows
 from support.methods import with_settings
 
 import tobitgp as tg
+from tobitgp.errors import DataError
 
 TIMES = ("weibull", "entry", "cured", "box-cox", "hazard", "spline", "smooth hazard")
 UPPER = {"what": "quantile", "q": 0.95}
@@ -91,3 +92,37 @@ def test_every_kind_leaves_a_column_out_as_if_it_were_zero(name: str) -> None:
                 np.testing.assert_allclose(
                     question(given, [0.5, 1.0], exclude="z"), question(zero, [0.5, 1.0]), rtol=1e-7, atol=1e-9
                 )
+
+
+REGRESSIONS = {
+    "terms": ("low ~ mixture(2, z + g) | censor(limit)", {}, "z", ["z"]),
+    "formulas": ("low ~ mixture(2, z + g)", {"formulas": {"odds": "~ k"}, "sigma": "~ x"}, ["z", "g"], ["z", "g"]),
+    "offset": ("low ~ mixture(2, g + offset(0.1 * z)) | censor(limit)", {}, "offset", ["z"]),
+    "shape": ("Surv(time, event) ~ z", {"family": "weibull", "formulas": {"shape": "~ g"}}, "z", ["z"]),
+    "cured": ("Surv(until, dead) ~ z", {"family": tg.PH("spline", df=1), "cure": "~ g"}, "z", ["z"]),
+}
+
+
+@pytest.mark.quick_cases("shape")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", REGRESSIONS)
+def test_columns_of_excluded_terms_alone_are_not_needed(name: str) -> None:
+    formula, options, exclude, unused = REGRESSIONS[name]
+    data = rows()
+    res, new = tg.fit(formula, data.iloc[:N], **options), data.iloc[N:]
+    given = new.drop(columns=unused)
+    np.testing.assert_allclose(res.predict(given, exclude=exclude), res.predict(new, exclude=exclude), rtol=1e-12)
+    missing = new.assign(**dict.fromkeys(unused, None))
+    np.testing.assert_allclose(res.predict(missing, exclude=exclude), res.predict(new, exclude=exclude), rtol=1e-12)
+    if unused == ["z"]:
+        zero = res.predict(new.assign(z=0.0))
+        np.testing.assert_allclose(res.predict(given, exclude=exclude), zero, rtol=1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_column_of_other_formulas_is_still_needed() -> None:
+    data = rows()
+    res = tg.fit("low ~ mixture(2, z)", data.iloc[:N], formulas={"odds": "~ z"})
+    with pytest.raises(DataError, match="lack the column 'z'"):
+        res.predict(data.iloc[N:].drop(columns="z"), exclude="z")

@@ -5,6 +5,7 @@ import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from support.matrix.asking import GROUPS
 from support.matrix.data import rows
@@ -12,7 +13,7 @@ from support.matrix.fits import FITS, Case
 from support.unexplained import attempt, documented, unexplained
 
 import tobitgp as tg
-from tobitgp.errors import ApproximationWarning
+from tobitgp.errors import ApproximationWarning, SpecError
 
 UNIT, FOLLOWED = 1e-5, 0.4
 REFITS = {"conf_int profile", "profile_interval", "lr_test", "bootstrap", "SurvivalModel", "suggest", "predict dask"}
@@ -56,8 +57,8 @@ def short(frame):
     return found.reset_index(drop=True)
 
 
-def unexplained_answers(name, change, folder):
-    case = Case(FITS[name], folder, change)
+def unexplained_answers(entry, change, folder):
+    case = Case(entry, folder, change)
     fitted = attempt(lambda: tg.fit(case.entry.formula, case.handed, **case.entry.options))
     for question in ASKED:
         if question.reason(case.entry) is None:
@@ -70,13 +71,13 @@ def unexplained_answers(name, change, folder):
 @pytest.mark.quick_cases("regression")
 @pytest.mark.parametrize("kind", OF_KINDS)
 def test_a_covariate_in_an_extreme_unit(kind, tmp_path):
-    assert dict(unexplained_answers(OF_KINDS[kind], extreme, tmp_path)) == {}
+    assert dict(unexplained_answers(FITS[OF_KINDS[kind]], extreme, tmp_path)) == {}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind, name in OF_KINDS.items() if "time" in FITS[name].facts])
 def test_medians_that_are_not_reached(kind, tmp_path):
-    assert dict(unexplained_answers(OF_KINDS[kind], short, tmp_path)) == {}
+    assert dict(unexplained_answers(FITS[OF_KINDS[kind]], short, tmp_path)) == {}
 
 
 @pytest.fixture(scope="module")
@@ -169,3 +170,92 @@ def test_ratios_of_averages_of_two_signs(method):
     ):
         tg.contrast(res, {"z": -3.0}, {"z": 3.0}, "median", scale="ratio", draws=50)
     assert said(lambda: tg.contrast(res, {"z": -3.0}, {"z": 3.0}, "median", scale="difference", draws=50)) == []
+
+
+def separated(level):
+    """Rows of which a level, ``c`` or another, has no event and no value above its limit."""
+    rng = np.random.default_rng(0)
+    n = 90
+    found = pd.DataFrame({"z": rng.normal(size=n).round(2), "g": rng.choice(list("abc"), n)})
+    t, end = np.exp(0.4 * found["z"]) * rng.weibull(1.3, n), rng.uniform(0.3, 3.0, n)
+    of_level = found["g"] == level
+    return found.assign(
+        time=np.minimum(t, end),
+        event=((t <= end) & ~of_level).astype(int),
+        low=np.where(of_level, 0.0, np.maximum(found["z"] + rng.normal(size=n), 0.0)),
+        cause=((t <= end) & ~of_level) * (1 + (rng.random(n) < 0.4)),
+    )
+
+
+SURV = "Surv(time, event) ~ z + g"
+SEPARATED = {
+    "weibull": (SURV, {"family": "weibull"}),
+    "tobit": ("low ~ z + g | censor(0)", {}),
+    "weibull hazards": (SURV, {"family": tg.PH("weibull")}),
+    "spline": (SURV, {"family": tg.PH("spline", df=2)}),
+    "piecewise": (SURV, {"family": tg.PH("piecewise", bands=3), "method": "mle"}),
+    "formulas": (SURV, {"family": "weibull", "formulas": {"shape": "~ z"}}),
+    "causes": ("Surv(time, cause) ~ z + g", {"family": "weibull"}),
+}
+INTERVALS = {
+    "conf_int": lambda res, new: res.conf_int(),
+    "summary_frame": lambda res, new: res.summary_frame()[["lower", "upper"]],
+    "hazard_ratios": lambda res, new: res.hazard_ratios(),
+    "hazard_ratios at": lambda res, new: res.hazard_ratios(at={"g": ["c"]}, reference={"g": "a"}),
+    "t_test": lambda res, new: res.t_test("g[T.c] = 0").summary_frame(),
+    "wald_test": lambda res, new: res.wald_test("g[T.c] = 0, z = 0").summary_frame(),
+    "marginal_effects": lambda res, new: res.marginal_effects(),
+}
+BANDS = {
+    "predict": lambda res, new: res.predict(new, interval=0.9),
+    "predict se": lambda res, new: res.predict(new, "latent", se=True),
+    "predict_median": lambda res, new: res.predict_median(new, interval=0.9),
+    "predict_restricted_mean": lambda res, new: res.predict_restricted_mean(new, 1.0, interval=0.9),
+    "predict_survival_function": lambda res, new: res.predict_survival_function(new, [1.0], interval=0.9).T,
+    "predict_hazard": lambda res, new: res.predict_hazard(new, [1.0], interval=0.9).T,
+}
+
+
+def asked(question, res, new):
+    """An answer, or the error that says why there is none, and what was said."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        try:
+            found = question(res, new)
+        except SpecError as error:
+            found = str(error)
+    return found, [str(each.message) for each in heard]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.quick_cases("weibull", "tobit")
+@pytest.mark.parametrize("name", SEPARATED)
+def test_a_level_without_events_is_named_by_every_interval_and_joining_it_helps(name):
+    formula, options = SEPARATED[name]
+    data = separated("c")
+    joined = data.assign(g=data["g"].replace("b", "c"))
+    res, again = (tg.fit(formula, frame, **options) for frame in (data, joined))
+    new = data.groupby("g").head(1)
+    unusable = [i for i in new.index if data["g"][i] == "c"]
+    counted = 0
+    for question, ask in (INTERVALS | BANDS).items():
+        found, said = asked(ask, res, new)
+        if isinstance(found, str) or np.isfinite(found.to_numpy(float)).all():
+            assert isinstance(found, str) or said == []
+            continue
+        counted += 1
+        (message, *others) = said
+        assert others == [] or name == "causes"
+        assert re.search("leave (it|such columns) out,? (or )?join levels", message, re.IGNORECASE), (question, message)
+        if question in INTERVALS:
+            assert re.search(r"g\[T.c\]|g = c|g: c", message)
+            assert "z" not in message.partition(". ")[0].replace("hazard", "").replace("z = 0", "")
+        else:
+            assert f"not finite in row {unusable[0]}." in message
+        found, said = asked(ask, again, joined.loc[new.index])
+        assert said == []
+        assert np.isfinite(found.to_numpy(float)).any()
+    (message,) = asked(lambda res, _: res.plot_forest(), res, new)[1]
+    assert re.match(r"plot_forest\(\): The interval.* of .*g: c.* no finite ends", message)
+    plt.close("all")
+    assert counted >= (3 if name == "causes" else 4)

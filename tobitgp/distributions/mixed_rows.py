@@ -29,6 +29,14 @@ _HALF = float(np.log(2.0))  # a cumulative hazard
 _CLOSEST = np.finfo(np.float64).epsneg  # of a uniform number to 0 and 1
 
 
+def parameters_of_components(components: int) -> dict[str, list[str]]:
+    """Parameters of the rows that one formula of ``sigma`` or of ``odds`` is about."""
+    return {
+        "sigma": [f"sigma_{k}" for k in range(1, components + 1)],
+        "odds": [f"{ODDS}{k}" for k in range(2, components + 1)],
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class MixedRows(RowDistributions):
     """K distributions of the response in rows, and the logarithms of their weights there."""

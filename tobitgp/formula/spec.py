@@ -257,7 +257,11 @@ class ModelSpec(LinearPart):
     @property
     def written(self) -> str:
         """What was written, in a line: the formula, and those of other parameters of the rows."""
-        formula = self.formula.strip()
+        return self.written_as(self.formula)
+
+    def written_as(self, formula: str) -> str:
+        """The same with the formula of the call, where that of the rows is another."""
+        formula = formula.strip()
         if self.formulas:
             given = ", ".join(f"{each.parameter!r}: {each.formula.strip()!r}" for each in self.formulas)
             return f"{formula}, formulas={{{given}}}"

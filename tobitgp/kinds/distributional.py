@@ -21,6 +21,8 @@ from tobitgp.distributions.mixed_rows import LOCATION, MixedModel
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.row_models import BaselineModel, CureModel, NoiseModel, RowModel
 from tobitgp.errors import DataError, SpecError
+from tobitgp.formula.hazard_formula import read_hazards
+from tobitgp.formula.mixed_formula import read_mixed
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.kinds.cure import check_censored, warn_follow_up
 from tobitgp.kinds.fit_arguments import check_covariance, of_maximum, read_values, warn_of
@@ -47,7 +49,7 @@ class DistributionalParts(LikelihoodParts):
     """A fit whose rows have parameters of their own; ``maximum.gamma`` are the coefficients of all but the location."""
 
     baseline: Baselines | None = None  # of families of hazards
-    formula: str = ""  # as written, of hazards
+    formula: str = ""  # as written, of hazards and of mixtures of regressions
     last: float = np.inf  # the longest follow-up
 
     ends: ClassVar[Array | None] = None  # of searches from several starts
@@ -70,10 +72,13 @@ class DistributionalParts(LikelihoodParts):
         """What does not belong together in a fit that was read from a file."""
         read = [each.spec for each in self.state.formulas]
         alone = self.state.scale is None and read == list(self.spec.formulas)
-        of_hazards = (self.baseline is None) != (self.family.name in LINKS.values() and self.formula != "")
-        if not alone or not of_hazards:
+        if not alone or not _is_read_as(self.formula, self.spec, hazards=self.baseline is not None, mixed=self.mixed):
             yield "its parts do not belong together"
         check_formulas(tuple(self.state.formula_columns), self.model, self.family.name)
+
+    @property
+    def written_formula(self) -> str:
+        return self.formula or self.spec.formula
 
     @property
     def model(self) -> RowModel:
@@ -215,6 +220,14 @@ class DistributionalParts(LikelihoodParts):
         ends = [profile_end(fall, drop, best, side, error, far=_FAR_LOGIT) for side in (-1.0, 1.0)]
         low, high = (side if end is None else float(expit(end)) for side, end in zip((0.0, 1.0), ends, strict=True))
         return low, high
+
+
+def _is_read_as(formula: str, spec: ModelSpec, *, hazards: bool, mixed: bool) -> bool:
+    """Whether a formula of hazards, or of a mixture of regressions, gives the formula of the rows; others have none."""
+    if not (hazards or mixed):
+        return formula == ""
+    written = read_hazards(formula) if hazards else read_mixed(formula)
+    return written is not None and written.linear == spec.formula
 
 
 def hazard_words(family: str, baseline: Baselines) -> str:

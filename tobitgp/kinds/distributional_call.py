@@ -90,7 +90,7 @@ class Distributional(Kind):
         refuse_with_mle(asked)
         own: dict[str, Any] = {"cured": "cured" in rows.formulas}
         own["baseline_of"] = None if rows.hazard is None else partial(baseline_of, rows.hazard)
-        own["formula"] = rows.written.formula if isinstance(rows.written, HazardFormula) else ""
+        own["formula"] = "" if rows.written is None else rows.written.formula
         read = rows.spec, rows.training, rows.noise, rows.covariates(), rows.columns
         return fit_maximum(rows, asked, partial(fit_rows, *read, **own), fixed=asked.fixed)
 

@@ -24,7 +24,7 @@ from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.engines import row_chunks
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
-from tobitgp.numerics.bordered import Covariance, Factored, leading, rows, variances
+from tobitgp.numerics.bordered import Covariance, Factored, among, leading, rows, variances
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.regression.maximum import KINDS, Maximum, is_lost, normal_root, root_of_rows
 from tobitgp.results.parameter_estimates import Linear, Transformed
@@ -338,6 +338,14 @@ def linear_estimates(parts: LikelihoodParts) -> Linear:
     fixed = ~parts.maximum.free[:p]
     V, N = (as_written(parts, leading(each, p)) for each in (parts.covariance, parts.unidentified))
     return Linear(np.ones(1), parts.coefficients[None], [V], fixed, N)
+
+
+def tested_estimates(parts: LikelihoodParts) -> tuple[Linear, list[str]]:
+    """Parameters of which zero is a value, and their names: coefficients of all formulas, shapes of any sign."""
+    at = np.flatnonzero(~np.concatenate([np.zeros(len(parts.columns), dtype=np.bool_), parts.positive]))
+    V, N = (among(as_written(parts, each), at) for each in (parts.covariance, parts.unidentified))
+    theta = uncentred(parts, parts.maximum.parameters)[at]
+    return Linear(np.ones(1), theta[None], [V], ~parts.maximum.free[at], N), [parts.names[i] for i in at]
 
 
 def scale_estimates(parts: LikelihoodParts) -> Transformed:

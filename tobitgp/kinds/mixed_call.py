@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tobitgp.distributions.mixed_rows import LOCATION, ODDS
+from tobitgp.distributions.mixed_rows import LOCATION, parameters_of_components
 from tobitgp.errors import SpecError
 from tobitgp.formula.mixed_formula import MixedFormula, read_mixed
 from tobitgp.kinds.call import Call
@@ -46,9 +46,8 @@ class MixedRegressions(Distributional):
 
 def _of_components(given: Mapping[str, str], written: MixedFormula) -> dict[str, str]:
     """Formulas of all components: locations have the same terms, and those of ``sigma`` and ``odds`` are for each."""
-    K = written.components
-    of_each = {"sigma": [f"sigma_{k}" for k in range(1, K + 1)], "odds": [f"{ODDS}{k}" for k in range(2, K + 1)]}
-    out = {f"{LOCATION}{k}": f"~ {written.terms}" for k in range(2, K + 1)}
+    of_each = parameters_of_components(written.components)
+    out = {f"{LOCATION}{k}": f"~ {written.terms}" for k in range(2, written.components + 1)}
     for name, text in given.items():
         out |= dict.fromkeys(of_each.get(name, [name]), text)
     return out

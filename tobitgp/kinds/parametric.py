@@ -93,6 +93,10 @@ class ParametricParts(LikelihoodParts):
         return read_hazards(self.formula)
 
     @property
+    def written_formula(self) -> str:
+        return self.formula
+
+    @property
     def scale_names(self) -> list[str]:
         own = baseline_names(self.state, self.baseline.names, self.written.stratum)
         return own if self.frailty is None else [*own, THETA]

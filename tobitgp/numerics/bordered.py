@@ -174,6 +174,11 @@ def leading(V: Covariance, p: int) -> Covariance:
     return V.part(slice(0, p)) if isinstance(V, Factored) else V[:p, :p]
 
 
+def among(V: Covariance, at: IntArray) -> Covariance:
+    """That of some of the parameters."""
+    return Factored(V.root[at], V.own[at]) if isinstance(V, Factored) else V[np.ix_(at, at)]
+
+
 def of_sums(A: Array, V: Covariance) -> Array:
     """``A V A'``, (m, m), of weighted sums (m, k) of the parameters; infinite beyond the largest number."""
     with np.errstate(over="ignore", invalid="ignore"):

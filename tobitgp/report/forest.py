@@ -14,7 +14,7 @@ from tobitgp.report.axes import BLUE, GREY, INK, as_label, closing_what_fails, g
 from tobitgp.results.counterfactuals import column_levels
 from tobitgp.results.fit import Fit
 from tobitgp.results.hazard_ratios import HIGH, LOW, chosen_terms, of_columns, of_process
-from tobitgp.results.not_finite import warn_of_ratios
+from tobitgp.results.not_finite import warn_of_intervals, warn_of_ratios
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.predict import check_alpha, check_flag
 from tobitgp.results.ratios import Compared
@@ -24,6 +24,7 @@ from tobitgp.results.words import HAZARD
 _HEIGHT = 0.34  # of a row, in inches
 _WIDEST = 36  # letters in a line of a label, of which there are two
 _DRAWN = 1e-300, 1e300  # least and largest ratio that an axis takes
+_REFERENCE = " (reference)"
 _WORDS = {True: "hazard ratio", False: "odds ratio"}
 
 
@@ -34,6 +35,11 @@ class Row(NamedTuple):
     value: float
     low: float = np.nan
     high: float = np.nan
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it is a reference level."""
+        return self.label.endswith(_REFERENCE)
 
 
 @closing_what_fails
@@ -47,6 +53,9 @@ def plot_forest(results: Fit, hazard_ratios: bool, terms: Any = None, *, alpha: 
     if ratios:
         numbers = pd.DataFrame([row[1:] for row in rows], index=[row.label for row in rows])
         warn_of_ratios(results, "plot_forest()", numbers)
+    shown = [row for row in rows if not row.is_reference]
+    ends = pd.DataFrame([row[2:] for row in shown], index=[row.label for row in shown])
+    warn_of_intervals(results, "plot_forest()", ends.where(ends.isna(), 1.0) if ratios else ends)
     ax = given_or_new(ax, (7.2, 1.1 + _HEIGHT * len(rows)))
     name = "coefficient" if kind is None else _WORDS[kind.name == HAZARD]
     _draw(ax, rows, f"{name}, {100 * (1 - alpha):g}% interval", log=ratios)
@@ -81,7 +90,7 @@ def _rows(results: Fit, terms: Any, rows_of: Any, none: float) -> Iterator[Row]:
             prefix = f"{term.name}["
             level = _reference_level(results, term)
             if level is not None:
-                yield Row(f"{term.name}: {level} (reference)", none)
+                yield Row(f"{term.name}: {level}{_REFERENCE}", none)
                 shown = [name.removeprefix(prefix).removeprefix("T.").removesuffix("]") for name in compared.labels]
                 compared = compared._replace(labels=[f"{term.name}: {name}" for name in shown])
             yield from rows_of(compared)

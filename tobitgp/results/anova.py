@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.design import DesignState
 from tobitgp.data.linear_columns import INTERCEPT, linear_terms
 from tobitgp.errors import SpecError, user_level
 from tobitgp.results.fit import Fit
 from tobitgp.results.hypotheses import joint_wald
-from tobitgp.results.parameter_estimates import Linear, Transformed
+from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.process.term_tests import MOST_COLUMNS, TermTest
-from tobitgp.results.terms import model_terms
+from tobitgp.results.terms import is_location, model_terms
 from tobitgp.typing import IntArray
 
 _UNKNOWN = TermTest(np.nan, np.nan, np.nan)
@@ -24,11 +25,12 @@ _UNKNOWN = TermTest(np.nan, np.nan, np.nan)
 def anova(results: Fit) -> pd.DataFrame:
     """Joint test of each term: factors, splines, interactions, processes, random effects.
 
-    Terms of the linear part, of ``sigma="~ ..."`` and of ``cure="~ ..."`` by Wald's test of all their columns, with the
-    covariance of :meth:`cov_params`, as R's ``car::Anova(type=3, test="Wald")``. Main effects beside an interaction are
-    therefore those at the base levels, or at zero, of the other columns. A term of ``mixture(2, x)`` is tested in all
-    components together. Processes by Wood's test of a smooth term
-    [1]_, as in mgcv's ``summary()``, random effects by a score test of no variance [2]_.
+    Terms of the linear part, of ``sigma="~ ..."``, ``cure="~ ..."`` and ``formulas=`` by Wald's test of all their
+    columns, with the covariance of :meth:`cov_params`, as R's ``car::Anova(type=3, test="Wald")``. Main effects beside
+    an interaction are therefore those at the base levels, or at zero, of the other columns. Terms of other parameters
+    than the location have the names of their coefficients, e.g. ``log(shape)[z]``. A term of ``mixture(2, x)`` is
+    tested in all components together. Processes by Wood's test of a smooth term [1]_, as in mgcv's ``summary()``,
+    random effects by a score test of no variance [2]_.
 
     Returns
     -------
@@ -90,25 +92,36 @@ def anova_table(tests: Mapping[Any, TermTest]) -> pd.DataFrame:
 def term_tests(
     results: Fit, own: Callable[[str], bool] = bool, skipped: Collection[str] = ()
 ) -> Iterator[tuple[str, TermTest]]:
-    """Tests of the terms of f, of linear ones those that are ``own``, of others all but some; then of log sigma's."""
-    parts, linear, rest = results.parts, results._linear, results._rest
+    """Tests of the terms of f, of linear ones those that are ``own``, of others all but some; then of other formulas.
+
+    Terms of a mixture of regressions are tested in all components together.
+    """
+    parts, formulas = results.parts, _terms_of_formulas(results.parts.state)
+    tested, names = results._testable(None) if formulas else (results._linear, results._columns)
+    places = {name: at for at, name in enumerate(names)}
+    rest = {term: [places[name] for name in columns if name in places] for term, columns in formulas.items()}
     for term in model_terms(parts):
         if term.columns and term.name != INTERCEPT and own(term.name):
-            yield term.name, joint_test_of_columns(linear, np.array(term.columns))
+            at = [*term.columns, *rest.pop(term.name, ())]
+            yield term.name, joint_test_of_columns(tested, np.array(at))
         elif term.block is not None and term.name not in skipped:
             found = results._process_test(term)
             if found is not None:
                 yield term.name, found
-    names, p = parts.state.scale_columns, len(results._columns)
-    for name, columns in () if parts.state.scale is None else linear_terms(parts.state.scale.linear):
-        at = [results._names.index(names[j]) - p for j in columns if names[j] in results._names]
-        if name != INTERCEPT:
-            yield f"{names[0].split('[')[0]}[{name}]", joint_test_of_columns(_as_linear(rest), np.array(at))
+    for name, at in rest.items():
+        yield name, joint_test_of_columns(tested, np.array(at, dtype=np.intp))
 
 
-def _as_linear(rest: Transformed) -> Linear:
-    """Coefficients of the noise scale, or of a cured fraction, among other parameters."""
-    return Linear(np.ones(1), rest.theta[None], [rest.theta_covariance], rest.fixed)
+def _terms_of_formulas(state: DesignState) -> dict[str, list[str]]:
+    """Coefficients of each term of the formulas of other parameters; locations of components have one name."""
+    of_scale = [] if state.scale is None else [(state.scale, state.scale_columns)]
+    found: dict[str, list[str]] = {}
+    for part, columns in [*of_scale, *zip(state.formulas, state.formula_columns.values(), strict=True)]:
+        for name, at in linear_terms(part.linear):
+            if name != INTERCEPT:
+                label = columns[at[0]].partition("[")[0]
+                found.setdefault(name if is_location(part) else f"{label}[{name}]", []).extend(columns[j] for j in at)
+    return found
 
 
 def joint_test_of_columns(linear: Linear, columns: IntArray) -> TermTest:

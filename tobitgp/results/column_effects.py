@@ -23,6 +23,7 @@ from tobitgp.results.counterfactuals import changes, changing, column_levels, ro
 from tobitgp.results.curves import warn_of_tail
 from tobitgp.results.effect_questions import EffectRequest, read_asked
 from tobitgp.results.fit import Fit
+from tobitgp.results.not_finite import warn_of_intervals
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.rows import mean_limits, no_limits
@@ -175,6 +176,9 @@ def marginal_effects(
             ApproximationWarning,
             stacklevel=user_level(),
         )
+    if what == "latent" or results._never or not results._no_mean:  # models of hazards say it themselves of times
+        of_known = pd.DataFrame(ends, index=[": ".join(map(str, each)) for each in labels])[np.isfinite(effect)]
+        warn_of_intervals(results, "marginal_effects()", of_known)
     z = np.divide(effect, se, out=np.full_like(se, np.nan), where=se > 0.0)
     columns = {asked.method: effect, "se": se, "z": z, "p": np.where(se > 0.0, known.p_values(), np.nan)}
     columns |= {"lower": ends[:, 0], "upper": ends[:, 1]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +15,20 @@ from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.frames import answers_in_kind, reads_frames
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.results.fit import Fit
+from tobitgp.results.not_finite import warn_of_rows
 from tobitgp.results.predict import check_probability
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array, Frame
 
 _WHATS = ("uncensored", "observed")
 _SIDES = ("both", "lower", "upper")
+_ROUNDING = 1e-9
+_ROWS = {"lower": "left-censored", "upper": "right-censored"}
+
+
+def _ends(side: str) -> int:
+    """Number of ends of an interval."""
+    return 2 if side == "both" else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +85,16 @@ class ConformalIntervals:
         check_probability("interval", interval)
         if side not in _SIDES:
             raise SpecError(f"side={side!r}: choose one of {', '.join(map(repr, _SIDES))}.")
-        share = (1.0 - interval) / (2.0 if side == "both" else 1.0)
-        left_out = math.floor((self.nobs + 1) * share + 1e-9)  # calibration rows that may lie beyond an end
-        low, high = 0.0, 1.0
+        left_out, low, high = self._left_out(interval, side), 0.0, 1.0
         if left_out and side != "upper":
             low = float(self.below[left_out - 1])
         if left_out and side != "lower":
             high = float(self.above[-left_out])
         return low, high
+
+    def _left_out(self, interval: float, side: str) -> int:
+        """Number of calibration rows that may lie beyond an end."""
+        return math.floor((self.nobs + 1) * (1.0 - interval) / _ends(side) + _ROUNDING)
 
     @property
     def _column_texts(self) -> Any:
@@ -113,13 +124,54 @@ class ConformalIntervals:
             As of :meth:`levels`, and if limits are unknown that ``what="observed"`` needs.
         DataError, UnseenLevelError
             If the new data cannot be used.
+
+        Warns
+        -----
+        ApproximationWarning
+            If an end that ``side`` includes is not finite: too few calibration rows, too many of them without a known
+            end on that side, or a quantile of the fit that is infinite.
         """
         low, high = self.levels(interval, side)
         asked = self.results._ask(new, instead="what='uncensored'")
         columns = {"lower": self._quantile(new, low, asked), "upper": self._quantile(new, high, asked)}
         if self.what == "observed":
             columns = {name: np.clip(end, *asked.limits().ends) for name, end in columns.items()}
+        levels = {"lower": low, "upper": high}
+        wanted = [name for name in levels if side in ("both", name)]
+        without = [name for name in wanted if levels[name] in (0.0, 1.0) and not np.isfinite(columns[name]).all()]
+        if without:
+            warnings.warn(self._why_open(without, interval, side), ApproximationWarning, stacklevel=user_level())
+        for name in [name for name in wanted if self.results._never and name not in without]:
+            instead = "larger" if name == "lower" else "smaller"
+            why = f"the fit's quantile of order {levels[name]:.4g} is infinite there. Use a {instead} interval="
+            warn_of_rows(columns[name], asked, f"The {name} end", why)
         return asked.table(columns)
+
+    def _why_open(self, without: Sequence[str], interval: float, side: str) -> str:
+        """Why intervals have no finite end on some sides, and which intervals have one."""
+        rows = {"lower": int((self.below <= 0.0).sum()), "upper": int((self.above >= 1.0).sum())}
+        most, left_out = max(rows[name] for name in without), self._left_out(interval, side)
+        said = f"interval={interval:g}: there is no finite {' and '.join(without)} end."
+        for name in without:
+            if rows[name]:
+                of = f"{rows[name]} of the {self.nobs} calibration rows {'has' if rows[name] == 1 else 'have'}"
+                said += f" {of} no known {name} end, being {_ROWS[name]} or beyond all predictions."
+        if most and left_out:
+            said += f" At most {left_out - 1} may for this interval."
+        elif not most:
+            fewest = math.ceil(_ends(side) / (1.0 - interval) - _ROUNDING) - 1
+            said += f" It requires {fewest} calibration rows, and there are {self.nobs}. Use more rows."
+        return f"{said} {self._instead(without, most, side)}"
+
+    def _instead(self, without: Sequence[str], most: int, side: str) -> str:
+        """Intervals that have finite ends."""
+        widest = math.floor(1e3 * (1.0 - _ends(side) * (most + 1) / (self.nobs + 1) + _ROUNDING)) / 1e3
+        choices = [f"interval={widest:g} or less"] * (widest > 0.0)
+        if side == "both" and len(without) == 1:
+            choices.append(f"side={'lower' if without == ['upper'] else 'upper'!r}")
+        if most and self.what == "uncensored" and self.results.parts.facts.limits_known:
+            choices.append("conformalise(..., what='observed')")
+        return f"Use {', or '.join(choices)}." if choices else "Use more calibration rows that are not censored."
 
     def _quantile(self, new: Frame, level: float, asked: Asked) -> Array:
         if 0.0 < level < 1.0:

@@ -17,6 +17,7 @@ from tobitgp.errors import ApproximationWarning, DataError, SpecError, user_leve
 from tobitgp.regression.start_stop_likelihood import Histories
 from tobitgp.results.fit import Fit
 from tobitgp.results.hazards.cells import AtRisk
+from tobitgp.results.not_finite import warn_of_bands
 from tobitgp.results.paths import PARTS, Paths, check_order, read_subjects
 from tobitgp.results.predict import check_level
 from tobitgp.results.rows import ask
@@ -213,7 +214,8 @@ def _curve(
     results: Fit, of: str, df: Frame | None, times: Any, after: Any, interval: float | None, exclude: Any, id: Any
 ) -> pd.DataFrame:
     """A curve over time for each row, or each subject, with a level its band."""
-    refuse_dask(df, f"predict_{of}{'_function' * (of == 'survival')}", 'predict(what="prob", above=[...])')
+    question = f"predict_{of}{'_function' * (of == 'survival')}"
+    refuse_dask(df, question, 'predict(what="prob", above=[...])')
     grid, level = read_grid(results, times), check_level(interval)
     if id is not None:
         if after is not None:
@@ -224,6 +226,7 @@ def _curve(
     else:
         rows = rows_of(results, df, exclude, bands=level is not None)
         index, usable, made = rows.index, rows.usable, rows.times.curve(of, grid, rows.after(after), level)
+        warn_of_bands(results, f"{question}()", [made] if level is not None else [], rows)
     names, header = ["mean"], index
     if level is not None:
         names = list(STATISTICS)

@@ -22,7 +22,7 @@ from tobitgp.errors import SpecError
 from tobitgp.formula.linear_terms import mentions
 from tobitgp.results.counterfactuals import column_levels
 from tobitgp.results.fit import Fit
-from tobitgp.results.not_finite import warn_of_ratios
+from tobitgp.results.not_finite import warn_of_intervals, warn_of_ratios
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.ratios import Compared, Contrasts
 from tobitgp.results.rows import ask
@@ -76,8 +76,8 @@ def hazard_ratios(
     Warns
     -----
     ApproximationWarning
-        If ratios are 0 or infinite, because the unit of a column is far from its standard deviation, or because the
-        rows hardly determine a coefficient.
+        If ratios are 0 or infinite, or an end of an interval is NaN, because the unit of a column is far from its
+        standard deviation, or because the rows hardly determine a coefficient, e.g. of a level without events.
 
     References
     ----------
@@ -100,6 +100,8 @@ def hazard_ratios(
     table: pd.DataFrame = results._ratio_table(alpha, terms, at, reference)
     known = [name for name in table if name in (HAZARD, ODDS, "lower", "upper")]
     warn_of_ratios(results, "hazard_ratios()", table[known])
+    ends = table[["lower", "upper"]]
+    warn_of_intervals(results, "hazard_ratios()", ends.where(ends.isna(), 1.0))
     return table
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from tobitgp.errors import SpecError
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.results.comparable import check_same_rows, subject_of
 from tobitgp.results.fit import Fit
+from tobitgp.results.not_finite import warn_of_intervals
 from tobitgp.results.parameter_estimates import CovKind, Linear
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.views import FRAME_COLUMNS
@@ -111,25 +112,26 @@ def chi_squared(statistic: float, df: int) -> WaldResults:
 
 def read_constraints(columns: Sequence[str], hypotheses: Any) -> tuple[Array, Array, list[str]]:
     """Matrix (k, p), values (k,) and names of linear hypotheses."""
+    coefficient = _coefficient(columns)
     if isinstance(hypotheses, str):
-        parts = _split(hypotheses)
+        parts = _split(hypotheses, coefficient)
     elif isinstance(hypotheses, (list, tuple)) and hypotheses and all(isinstance(h, str) for h in hypotheses):
         parts = list(hypotheses)
     else:
         return _read_matrix(columns, hypotheses)
     from formulaic.utils.constraints import LinearConstraints
 
-    alias = {f"_b{j}_": name for j, name in enumerate(columns)}
+    names = [f"_b{j}_" for j in range(len(columns))]
     R, null = np.zeros((len(parts), len(columns))), np.zeros(len(parts))
     for k, text in enumerate(parts):
         try:
-            read = LinearConstraints.from_spec(_aliased(text, alias), variable_names=list(alias))
+            read = LinearConstraints.from_spec(_aliased(text, coefficient, columns), variable_names=names)
             R[k], null[k] = np.asarray(read.constraint_matrix[0]), float(read.constraint_values[0])
         except Exception as error:
             listed = ", ".join(map(repr, columns)) or "none"
             raise SpecError(
                 f"The hypothesis {text!r} cannot be read; write it like 'x = 0' or 'x - 2*z = 1'. "
-                f"This model has the linear coefficients {listed}."
+                f"This model has the coefficients {listed}."
             ) from error
     return R, null, [text.strip() for text in parts]
 
@@ -151,27 +153,56 @@ def _read_matrix(columns: Sequence[str], hypotheses: Any) -> tuple[Array, Array,
     return R, null, [f"c{k}" for k in range(len(R))]
 
 
-def _split(text: str) -> list[str]:
-    """Cut at commas outside of brackets and backticks."""
-    out, depth, quoted = [""], 0, False
-    for character in text:
-        quoted ^= character == "`"
-        depth += (character in "([") - (character in ")]")
-        if character == "," and depth == 0 and not quoted:
+def _split(text: str, coefficient: re.Pattern[str]) -> list[str]:
+    """Cut at commas outside of names and brackets."""
+    named = {at for match in coefficient.finditer(text) for at in range(*match.span())}
+    out, depth = [""], 0
+    for at, character in enumerate(text):
+        if at not in named:
+            depth += (character in "([") - (character in ")]")
+        if character == "," and depth == 0 and at not in named:
             out.append("")
         else:
             out[-1] += character
     return out
 
 
-def _aliased(text: str, alias: dict[str, str]) -> str:
-    """Text that formulaic reads, with every coefficient under a plain name, the longest first."""
-    for plain, name in sorted(alias.items(), key=lambda item: -len(item[1])):
-        text = re.sub(rf"`{re.escape(name)}`|(?<![\w.]){re.escape(name)}(?![\w.\[(])", plain, text)
+def _coefficient(columns: Sequence[str]) -> re.Pattern[str]:
+    """Pattern of the names of coefficients, the longest first: plain, in backticks, or with columns in backticks."""
+    plain = [_plain(name) for name in columns]
+    patterns = []
+    for name in sorted(columns, key=len, reverse=True):
+        patterns.append(f"`{re.escape(name)}`")
+        if not _is_number(name):
+            words = re.findall(r"\w+|\W", _plain(name)) if plain.count(_plain(name)) == 1 else []
+            quoted = "".join(f"`?{word}`?" if re.match(r"\w", word) else re.escape(word) for word in words)
+            either = "|".join(filter(None, [re.escape(name), quoted]))
+            patterns.append(rf"(?<![\w.])(?:{either})(?![\w.\[(])")
+    return re.compile("|".join(patterns) or r"(?!)")
+
+
+def _plain(name: str) -> str:
+    return name.replace("`", "")
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _aliased(text: str, coefficient: re.Pattern[str], columns: Sequence[str]) -> str:
+    """Text that formulaic reads, with every coefficient under a plain name."""
+    places = {_plain(name): j for j, name in enumerate(columns)}
+    places |= {written: j for j, name in enumerate(columns) for written in (f"`{name}`", name)}
+    text = coefficient.sub(lambda found: f"_b{places.get(found[0], places.get(_plain(found[0])))}_", text)
     return re.sub(r"=\s*-", "= 0 - ", text)  # formulaic knows no sign after "="
 
 
 _SPANNED, _LOCAL = 1e-8, 1e-6
+_ALPHA = 0.05
 _BLOCK = 200  # columns
 
 
@@ -250,29 +281,16 @@ def _predictors(parts: LikelihoodParts) -> Iterator[tuple[Columns, Array]]:
         yield choose_columns(X, free), offset + choose_columns(X, ~free) @ b[~free]
 
 
-class Testable(Protocol):
-    """A fit whose coefficients hypotheses may be about."""
-
-    def _testable(self, kind: CovKind | None) -> tuple[Combined, Sequence[str]]:
-        """Parameters that hypotheses are about, and their names."""
-
-
-class Combined(Protocol):
-    """Estimates of p parameters."""
-
-    def combine(self, R: Array, null: Array) -> Linear:
-        """Those of the combinations ``R beta - null`` of the rows of R (k, p)."""
-
-
-def t_test(results: Testable, hypotheses: Any, kind: CovKind | None = None) -> ContrastResults:
-    """Hypotheses about linear coefficients, of a mixture about all parameters, each on its own.
+def t_test(results: Fit, hypotheses: Any, kind: CovKind | None = None) -> ContrastResults:
+    """Hypotheses about coefficients of all formulas, of a mixture about all parameters, each on its own.
 
     By (REG10) of the theory pages, of a mixture with the covariance (LR2); tails under a prior are those of (PRE3).
 
     Parameters
     ----------
     hypotheses : str, list of str, (k, p) array, or pair of such an array and k values
-        As ``"x = 0, z = 1"``, ``"x - 2*z"``, or rows of weights of the p parameters.
+        For example ``"x = 0, z = 1"`` or ``"x - 2*z"``, or rows of weights of the p parameters. Names are those of
+        the table of coefficients that have a z; backticks may be around a name or the columns in it.
     kind
         As of :meth:`cov_params`.
 
@@ -297,11 +315,13 @@ def t_test(results: Testable, hypotheses: Any, kind: CovKind | None = None) -> C
     """
     linear, columns = results._testable(kind)
     R, null, names = read_constraints(columns, hypotheses)
-    return ContrastResults(names, null, linear.combine(R, null))
+    found = ContrastResults(names, null, linear.combine(R, null))
+    warn_of_intervals(results, "t_test()", pd.DataFrame(found.conf_int(), index=names))
+    return found
 
 
-def wald_test(results: Testable, hypotheses: Any, kind: CovKind | None = None) -> WaldResults:
-    """Several hypotheses about linear coefficients, of a mixture about all parameters, together.
+def wald_test(results: Fit, hypotheses: Any, kind: CovKind | None = None) -> WaldResults:
+    """Several hypotheses about coefficients of all formulas, of a mixture about all parameters, together.
 
     Parameters
     ----------
@@ -331,10 +351,13 @@ def wald_test(results: Testable, hypotheses: Any, kind: CovKind | None = None) -
     chi2(2) = 1.316, p = 0.5179
     """
     linear, columns = results._testable(kind)
-    R, null, _ = read_constraints(columns, hypotheses)
-    found = joint_wald(linear.combine(R, null))
+    R, null, names = read_constraints(columns, hypotheses)
+    gap = linear.combine(R, null)
+    found = joint_wald(gap)
     if found is None:
         raise SpecError("The hypotheses depend on each other, or are about coefficients that are fixed.")
+    if np.isnan(found.statistic):
+        warn_of_intervals(results, "wald_test()", pd.DataFrame(gap.interval(_ALPHA), index=names))
     return found
 
 

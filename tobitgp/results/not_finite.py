@@ -29,6 +29,41 @@ def warn_of_rows(values: Array, rows: Labelled, what: str, why: str = "") -> Non
         _warn(f"{what} is not finite in {named}: {why}.")
 
 
+def warn_of_bands(
+    results: Fit, question: str, found: Iterable[dict[str, Array]], rows: Labelled, *, of_times: bool = True
+) -> None:
+    """Name the usable rows with an estimate whose standard error or interval is not finite, and say why.
+
+    Each estimate (n, ...) comes first, before its standard errors and ends. Models of hazards say themselves what lies
+    after the last exit, and fits in which some never have the event that times are infinite.
+    """
+    if of_times and results._no_mean and not results._never:
+        return
+    wrong = np.zeros(len(rows.labels), dtype=np.bool_)
+    infinite = results._never or results._defective
+    for estimate, *others in (each.values() for each in found):
+        for values in others:
+            lost = np.isnan(values) if infinite else ~np.isfinite(values)
+            lost &= np.isfinite(estimate) | (np.isnan(values) & np.isinf(estimate) & (not infinite))
+            wrong |= lost.any(axis=tuple(range(1, lost.ndim)))
+    at = np.flatnonzero(wrong)
+    if len(at):
+        named = RowNames(len(at), tuple(map(str, rows.labels[at[:MAX_ROWS_NAMED]])))
+        _warn(f"{question}: A standard error or an end of the interval is not finite in {named}. {_BANDS}")
+
+
+def warn_of_intervals(results: Fit, question: str, ends: pd.DataFrame) -> None:
+    """Name the parameters, or contrasts, with an end of their interval that is not finite, and say why."""
+    wrong = ~np.isfinite(ends.to_numpy(dtype=np.float64)).all(axis=1)
+    labels = [_label(label) for label in ends.index[wrong]]
+    if not labels:
+        return
+    others = {_label(label) for label in results.params.index} - set(results._testable(None)[1])
+    reasons = dict.fromkeys(_OTHERS if label in others else _reason(results, label) for label in labels)
+    of = "The interval of {} has" if len(labels) == 1 else "The intervals of {} have"
+    _warn(f"{question}: {of.format(_listed(labels))} no finite ends. {' '.join(reasons)}")
+
+
 def warn_of_ratios(results: Fit, question: str, ratios: pd.DataFrame) -> None:
     """Name the coefficients whose ratios, or the ends of whose intervals, are 0 or infinite, and say why."""
     values = ratios.to_numpy(dtype=np.float64)
@@ -48,6 +83,13 @@ def warn_of_averages(question: str, what: str, numbers: dict[str, Array], labels
         _warn(f"{question}: what={what!r} is not finite for {_listed(named)}. {why or _AVERAGES[what]}")
 
 
+_BANDS = (
+    "A parameter that it depends on is not determined by the rows, which conf_int() names, or the fit leaves hardly "
+    "any probability there. Leave such columns out, join levels, or predict nearer to the rows of the fit."
+)
+_OTHERS = (
+    "The rows do not determine the parameter, or it lies at its bound. Fix it by fixed=, or use a model without it."
+)
 OF_SIGNS = "A ratio requires averages above 0, in every draw. Use scale='difference'."
 _AT_TIMES = "An average is 0 there, or a parameter that it depends on has no standard error. Use other times=."
 _AVERAGES = {

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.special import ndtr, ndtri
 
 from tobitgp.inference.assembly import GPModel
@@ -150,10 +151,15 @@ class Transformed:
         """Standard errors of ``value``, (m,), by the delta method."""
         return np.asarray(self.slope * self.theta_sd)
 
+    @property
+    def tested(self) -> BoolArray:
+        """Parameters of which zero is a value, (m,): coefficients of log sigma, for example."""
+        return ~self.positive if self.correlation is None else ~(self.positive | self.correlation)
+
     def z_values(self) -> Array:
         """Coefficients of log sigma over their errors, (m,); NaN for positive parameters, of which zero is no value."""
-        tested = ~self.positive & (self.theta_sd > 0.0) & (True if self.correlation is None else ~self.correlation)
-        return np.divide(self.theta, self.theta_sd, out=np.full_like(self.theta, np.nan), where=tested)
+        known = self.tested & (self.theta_sd > 0.0)
+        return np.divide(self.theta, self.theta_sd, out=np.full_like(self.theta, np.nan), where=known)
 
     def p_values(self) -> Array:
         """Two-sided, (m,)."""
@@ -171,6 +177,16 @@ class Transformed:
         with np.errstate(over="ignore"):
             ends = np.where(self.positive[:, None], np.exp(np.where(self.positive[:, None], ends, 0.0)), ends)
         return ends if self.correlation is None else np.where(self.correlation[:, None], np.tanh(ends), ends)
+
+
+def with_tested(linear: Linear, rest: Transformed) -> Linear:
+    """Linear coefficients of a posterior, then other parameters of which zero is a value, without covariances."""
+    own, m = rest.some(rest.tested), int(rest.tested.sum())
+    if not m:
+        return linear
+    mean = np.hstack([linear.mean, np.tile(own.theta, (len(linear.mean), 1))])
+    covariance = [block_diag(dense(V), own.theta_covariance) for V in linear.covariance]
+    return Linear(linear.weight, mean, covariance, np.append(linear.fixed, own.fixed))
 
 
 def nan_at_bounds(V: Array, fixed: BoolArray) -> Array:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.results.fit import Fit
-from tobitgp.results.not_finite import warn_of_ratios
+from tobitgp.results.not_finite import warn_of_intervals, warn_of_ratios
 from tobitgp.results.parameter_estimates import CovKind
 from tobitgp.results.predict import check_alpha, check_flag
 from tobitgp.results.views import FRAME_COLUMNS, RATIO_COLUMNS
@@ -42,6 +42,11 @@ def conf_int(results: Fit, alpha: float = 0.05, kind: CovKind | None = None, *, 
     SpecError
         If ``alpha`` does not lie between 0 and 1, for another ``kind`` or ``method``, or where there is no profile.
 
+    Warns
+    -----
+    ApproximationWarning
+        If an end of an interval is not finite.
+
     Examples
     --------
     >>> import tobitgp as tg
@@ -57,7 +62,9 @@ def conf_int(results: Fit, alpha: float = 0.05, kind: CovKind | None = None, *, 
         return pd.DataFrame([results._profile(name, alpha) for name in results._names], index=results._names)
     if method != "wald":
         raise SpecError(f"method={method!r} is not supported; choose 'wald' or 'profile'.")
-    return pd.DataFrame(np.concatenate([linear.interval(alpha), rest.interval(alpha)]), index=results._names)
+    found = pd.DataFrame(np.concatenate([linear.interval(alpha), rest.interval(alpha)]), index=results._names)
+    warn_of_intervals(results, "conf_int()", found)
+    return found
 
 
 def cov_params(results: Fit, kind: CovKind | None = None) -> pd.DataFrame:
@@ -132,7 +139,7 @@ def summary_frame(results: Fit, alpha: float = 0.05, kind: CovKind | None = None
     Warns
     -----
     ApproximationWarning
-        If ``exp(coef)`` or its ends are 0 or infinite.
+        If ``exp(coef)`` or its ends are 0 or infinite, or an end of an interval is not finite.
 
     Examples
     --------
@@ -145,6 +152,7 @@ def summary_frame(results: Fit, alpha: float = 0.05, kind: CovKind | None = None
     sigma      5.00     0.00   NaN    NaN   5.00   5.00
     """
     frame: pd.DataFrame = results._parameter_frame(alpha, kind)
+    warn_of_intervals(results, "summary_frame()", frame[["lower", "upper"]])
     warn_of_ratios(results, "summary_frame()", frame[[name for name in RATIO_COLUMNS if name in frame]])
     return frame
 

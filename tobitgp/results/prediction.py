@@ -16,7 +16,7 @@ from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import random_points
 from tobitgp.posterior.questions import QUESTIONS
 from tobitgp.results.fit import Fit
-from tobitgp.results.not_finite import warn_of_rows
+from tobitgp.results.not_finite import warn_of_bands, warn_of_rows
 from tobitgp.results.predict import (
     _log_normal,
     check_alpha,
@@ -166,7 +166,7 @@ def predict(
     Warns
     -----
     ApproximationWarning
-        If values are not finite, as means where the noise, or a mixture, has none.
+        If values, standard errors or interval ends are not finite, e.g. means where the noise, or a mixture, has none.
 
     References
     ----------
@@ -361,6 +361,7 @@ def predict_table(
     columns = results._answer(asked, [make(positive, asked) for make in asks.values()], level, se=bool(se))
     for column in () if results._no_mean or results._defective else columns:
         warn_of_rows(next(iter(column.values())), asked, f"what={what!r}")
+    warn_of_bands(results, f"what={what!r}", columns if bands else [], asked, of_times=what != "latent")
     return prediction_table(what, asked, dict(zip(asks, columns, strict=True)), listed=listed, bands=bands)
 
 

@@ -48,7 +48,7 @@ from tobitgp.results.comparable import Subject, subject_of
 from tobitgp.results.counterfactuals import Change, ChangedRows
 from tobitgp.results.effect_questions import Effect, EffectRequest
 from tobitgp.results.joint import DRAWN, JointPosterior
-from tobitgp.results.parameter_estimates import CovKind, Linear
+from tobitgp.results.parameter_estimates import CovKind, Linear, with_tested
 from tobitgp.results.paths import Paths
 from tobitgp.results.predict import whats
 from tobitgp.results.process.term_tests import TermTest
@@ -173,7 +173,7 @@ class Results:
     @property
     def _written(self) -> str:
         """What was written, in a line."""
-        return str(self._parts.spec.written)
+        return str(self._parts.spec.written_as(self.formula))
 
     @property
     def _column_texts(self) -> tuple[str, ...]:
@@ -437,7 +437,9 @@ class Results:
 
     def _testable(self, kind: CovKind | None) -> tuple[Linear, Sequence[str]]:
         """Parameters that hypotheses are about, and their names."""
-        return self._estimates(kind)[0], self._columns
+        linear, rest = self._estimates(kind)
+        others = self._names[len(self._columns) :]
+        return with_tested(linear, rest), [*self._columns, *(others[i] for i in np.flatnonzero(rest.tested))]
 
     def _series(self, linear: Array, rest: Array) -> pd.Series[float]:
         return pd.Series(np.concatenate([linear, rest]), index=self._names)
@@ -484,7 +486,7 @@ class Results:
     @property
     def formula(self) -> str:
         """The formula as written."""
-        return self._parts.spec.formula
+        return str(self._parts.written_formula)
 
     @property
     def counts(self) -> pd.Series[int]:
@@ -496,7 +498,7 @@ class Results:
         """Formula, specification and names of columns and parameters."""
         spec, columns = self._parts.spec, list(self._parts.state.linear.columns)
         data = ModelData(self._names, self._parts.covariates)
-        return ModelView(spec.formula, spec, plain_text(spec.response.label), columns, data)
+        return ModelView(self.formula, spec, plain_text(spec.response.label), columns, data)
 
     @property
     def df_resid(self) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +13,7 @@ from tobitgp.data.frames import by_label
 from tobitgp.data.sources import is_dask
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
-from tobitgp.errors import ApproximationWarning, SpecError, user_level
+from tobitgp.errors import SpecError
 from tobitgp.numerics.roots import area
 from tobitgp.posterior.estimates import Estimates, Sampled
 from tobitgp.posterior.nodes import Nodes
@@ -201,13 +200,6 @@ class Times:
         """The same of numbers (n,) that are times, counted from ``after``."""
         values = np.stack(list(found.values())) + (0.0 if after is None else after)
         self.warn_beyond(float(values[np.isfinite(values)].max(initial=0.0)))
-        if np.isnan(values).any():
-            warnings.warn(
-                "Some bands are NaN: a parameter that they depend on has no standard error, or they lie where the fit "
-                "leaves hardly any probability.",
-                ApproximationWarning,
-                stacklevel=user_level(),
-            )
 
     def mean(self) -> Array:
         """Mean times, (n,)."""

@@ -12,7 +12,7 @@ import pandas as pd
 
 from tobitgp.data.absorbed import only_columns
 from tobitgp.data.arrays import Design
-from tobitgp.data.design import DesignState, Level
+from tobitgp.data.design import DesignState, Level, PartState
 from tobitgp.data.linear_columns import INTERCEPT, linear_terms
 from tobitgp.data.table import column_names, read_table
 from tobitgp.data.training_summary import constant_column
@@ -69,13 +69,18 @@ def _process_texts(term: GPTerm) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _scale_texts(state: DesignState) -> list[str]:
-    """Expressions of the formulas of other parameters of the rows."""
+    """Expressions of the formulas of other parameters of the rows than locations, which have the same terms."""
     out = list[str]()
-    for part in filter(None, (state.scale, *state.formulas)):
+    for part in filter(None, (state.scale, *(part for part in state.formulas if not is_location(part)))):
         processes = part.spec.gps if isinstance(part.spec, ScaleSpec) else ()
         out += [name for name, _ in linear_terms(part.linear)] + [x.text for x in part.spec.offsets]
         out += [x for term in processes for texts in _process_texts(term) for x in texts]
     return out
+
+
+def is_location(part: PartState) -> bool:
+    """Whether a formula is the location of a later component of a mixture of regressions."""
+    return isinstance(part.spec, ParameterSpec) and part.spec.parameter.startswith(LOCATION)
 
 
 def find_terms(parts: Source, names: Any) -> list[Term]:
@@ -110,7 +115,7 @@ def without_in_components(parts: Source, design: Design, terms: Iterable[Term]) 
     """Design in which terms are zero in the locations of later components of a mixture of regressions too."""
     names, formulas = {term.name for term in terms}, list(design.formulas)
     for k, (part, own) in enumerate(zip(parts.state.formulas, design.formulas, strict=True)):
-        if isinstance(part.spec, ParameterSpec) and part.spec.parameter.startswith(LOCATION):
+        if is_location(part):
             excluded = [j for name, columns in linear_terms(part.linear) if name in names for j in columns]
             W = np.where(np.isin(np.arange(own.W.shape[1]), excluded), 0.0, own.W)
             offset = np.zeros_like(own.offset) if OFFSET in names else own.offset

@@ -13,7 +13,7 @@ from tobitgp.data.sources import is_dask
 from tobitgp.errors import SpecError
 from tobitgp.results.curves import rows_of, warn_of_tail
 from tobitgp.results.fit import Fit
-from tobitgp.results.not_finite import warn_of_rows
+from tobitgp.results.not_finite import warn_of_bands, warn_of_rows
 from tobitgp.results.predict import check_level, check_probability, prediction_table
 from tobitgp.results.survival import left_area, read_times, refuse_dask
 from tobitgp.typing import Array, Frame
@@ -92,6 +92,7 @@ def predict_percentile(
             raise SpecError("A percentile of counts is a whole number without bands: leave out interval=.")
         found |= rows.times.percentile_band(p, after, level)
     rows.times.warn_of_times(found, after)
+    warn_of_bands(results, f"predict_percentile(p={p:g})", [found], rows)
     return prediction_table(p, rows, {p: found}, listed=False, bands=level is not None)
 
 
@@ -260,6 +261,7 @@ def predict_restricted_mean(
         time: rows.times.clipped(time, level) if after is None else {"mean": left_area(rows.times, time, after)}
         for time in grid.tolist()
     }
+    warn_of_bands(results, "predict_restricted_mean()", made.values(), rows)
     return prediction_table(grid[0], rows, made, listed=np.ndim(t) > 0, bands=level is not None, of="time")
 
 

@@ -50,6 +50,11 @@ class Source:
                 yield f"what it says of the column {name!r:.60} makes no sense"
 
     @property
+    def written_formula(self) -> str:
+        """The formula of the call, where that of the rows is another."""
+        return self.spec.formula
+
+    @property
     def rows(self) -> TrainingData:
         """Training rows."""
         return held_rows(self.training)

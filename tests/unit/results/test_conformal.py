@@ -1,6 +1,8 @@
 """Conformal intervals cover as often as they say, under models that are wrong, and their orders are those of scores."""
 
 import math
+import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -127,3 +129,87 @@ def test_rows_without_what_was_seen_are_said_to_lack_it():
         tg.errors.SpecError, match=r"conformalise\(\) requires the response of each row; the new data lack 'time'"
     ):
         res.conformalise({"age": [50.0], "event": [1]})
+
+
+def censored_twice(rng, n):
+    """Six of ten rows may be censored below, and six of ten above."""
+    x = rng.uniform(0.0, 1.0, n)
+    low, high = np.where(rng.random(n) < 0.6, -0.5, -9.0), np.where(rng.random(n) < 0.6, 1.0, 9.0)
+    y = np.clip(np.sin(5.0 * x) + rng.normal(size=n), low, high)
+    return pd.DataFrame({"x": x, "y": y, "low": low, "high": high})
+
+
+def said(ask):
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        answer = ask()
+    return answer, [str(each.message) for each in heard]
+
+
+def test_ends_without_a_limit_have_the_rows_that_are_the_cause_and_remedies_that_help():
+    rng = np.random.default_rng(3)
+    train, calibration, new = (censored_twice(rng, n) for n in (60, 80, 5))
+    res = tg.fit("y ~ x | censor(low, high)", train)
+    intervals = res.conformalise(calibration)
+    left, right = ((calibration.y == calibration[name]).sum() for name in ("low", "high"))
+    for side, rows in (("both", (left, right)), ("lower", (left,)), ("upper", (right,))):
+        ends, (message,) = said(lambda side=side: intervals.predict(new, 0.9, side))
+        assert not np.isfinite(ends[["lower", "upper"] if side == "both" else side]).any(axis=None)
+        assert [int(k) for k in re.findall(r"(\d+) of the 80 calibration rows have no known", message)] == list(rows)
+        n_ends = len(rows)
+        allowed = math.floor(81 * 0.1 / n_ends) - 1
+        assert f"At most {allowed} may" in message
+        widest = float(re.search(r"Use interval=([\d.]+) or less", message)[1])
+        assert widest == pytest.approx(1.0 - n_ends * (max(rows) + 1) / 81, abs=1e-3)
+        ends, silence = said(lambda side=side, widest=widest: intervals.predict(new, widest, side))
+        assert silence == []
+        assert np.isfinite(ends[["lower", "upper"] if side == "both" else side]).all(axis=None)
+        assert said(lambda side=side, widest=widest: intervals.predict(new, widest + 0.002, side))[1] != []
+        assert "conformalise(..., what='observed')" in message
+    shown, silence = said(lambda: res.conformalise(calibration, "observed").predict(new, 0.9))
+    assert silence == []
+    assert np.isfinite(shown).all(axis=None)
+
+
+def test_too_few_rows_are_counted():
+    rng = np.random.default_rng(4)
+    data = pd.DataFrame({"x": rng.uniform(size=240), "y": rng.normal(size=240)})
+    res = tg.fit("y ~ x", data[:40])
+    ends, (message,) = said(lambda: res.conformalise(data[40:60]).predict({"x": 0.5}, 0.95))
+    assert np.isinf(ends).all(axis=None)
+    fewest = int(re.search(r"It requires (\d+) calibration rows, and there are 20. Use more rows", message)[1])
+    for n in (fewest, fewest - 1):
+        ends, heard = said(lambda n=n: res.conformalise(data[40 : 40 + n]).predict({"x": 0.5}, 0.95))
+        assert (len(heard) == 0) == (n == fewest) == bool(np.isfinite(ends).all(axis=None))
+    widest = float(re.search(r"Use interval=([\d.]+) or less", message)[1])
+    ends, heard = said(lambda: res.conformalise(data[40:60]).predict({"x": 0.5}, widest))
+    assert heard == []
+    assert np.isfinite(ends).all(axis=None)
+
+
+def test_times_have_the_other_side(lung):
+    res = tg.fit("Surv(time, event) ~ age", lung[::2], family="weibull")
+    intervals = res.conformalise(lung[1::2])
+    right = int((lung[1::2]["event"] == 0).sum())
+    ends, (message,) = said(lambda: intervals.predict({"age": 60}))
+    assert np.isinf(ends["upper"]).all()
+    assert f"there is no finite upper end. {right} of the {len(lung[1::2])} calibration rows have" in message
+    assert "side='lower'" in message
+    assert said(lambda: intervals.predict({"age": 60}, side="lower"))[1] == []
+
+
+def test_quantiles_of_the_cured_are_infinite():
+    data = tg.datasets.simulate_cure(n=400, rng=1)
+    res = tg.fit("Surv(time, event) ~ treated", data[:200], family="weibull", cure="~ treated")
+    intervals = res.conformalise(data[200:])
+    ends, (message,) = said(lambda: intervals.predict({"treated": [0, 1]}, 0.05))
+    assert np.isinf(ends["upper"].to_numpy()).tolist() == [False, True]
+    assert "not finite in row 1: the fit's quantile of order" in message
+    assert "Use a smaller interval=" in message
+    ends, (message,) = said(lambda: intervals.predict({"treated": [0, 1]}, 0.05, "lower"))
+    assert np.isinf(ends["lower"].to_numpy()).tolist() == [False, True]
+    assert "Use a larger interval=" in message
+    for options in ((0.9, "lower"), (0.02, "upper")):
+        ends, heard = said(lambda options=options: intervals.predict({"treated": [0, 1]}, *options))
+        assert heard == []
+        assert np.isfinite(ends[options[1]]).all()

@@ -152,7 +152,8 @@ class CompetingRisksResults(Results):
         parts = self._parts
         response = parts.formulas[0].partition("~")[0].strip()
         data = ModelData(parts.names, parts.covariates)
-        return ModelView(self.formula, parts.spec, response, list(self._testable(None)[1]), data)
+        columns = [f"{name}[{cause}]" for cause, fit in self._fits.items() for name in fit._columns]
+        return ModelView(self.formula, parts.spec, response, columns, data)
 
     @property
     def _specifications(self) -> list[ModelSpec]:

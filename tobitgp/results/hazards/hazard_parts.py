@@ -70,6 +70,11 @@ class HazardParts(Source):
             yield "its bands of time are none"
 
     @property
+    def written_formula(self) -> str:
+        """The formula of the call."""
+        return self.written.formula
+
+    @property
     def strata(self) -> frozenset[str]:
         """Columns each of whose levels has a baseline hazard of its own."""
         return self.written.strata

@@ -112,15 +112,6 @@ class HazardResults(Results):
     def _columns(self) -> tuple[str, ...]:
         return tuple(self._parts.cells.state.linear.columns)
 
-    @property
-    def formula(self) -> str:
-        """The formula as written."""
-        return self._parts.written.formula
-
-    @property
-    def _written(self) -> str:
-        return self.formula
-
     # -- the fit ------------------------------------------------------------------------------------------------------
 
     @property

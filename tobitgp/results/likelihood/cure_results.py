@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from tobitgp.data.frames import reads_frames
@@ -14,14 +13,12 @@ from tobitgp.errors import SpecError
 from tobitgp.kinds.cure import ENDS, CureParts, being_cured
 from tobitgp.kinds.distributional import DistributionalParts
 from tobitgp.kinds.likelihood import estimates_of_rows
-from tobitgp.numerics.bordered import dense
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.results import curves, figures
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.likelihood import cure_questions
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
-from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.ratios import RatioKind
 from tobitgp.results.rows import Asked
 from tobitgp.results.summary_notes import ParameterGroup, likelihood_words, model_title, row_notes
@@ -79,12 +76,6 @@ class CureResults(LikelihoodResults):
     def _posterior(self, asked: Asked, *, bands: bool) -> Estimates:
         at = self._parts.uncured_at if self._of_uncured else None
         return estimates_of_rows(self._parts, asked.design, bands=bands, at=at)
-
-    def _testable(self, kind: Any) -> tuple[Linear, Sequence[str]]:
-        self._estimates(kind)
-        maximum, k = self._parts.maximum, len(self._columns) + len(self._parts.scale_columns)
-        V, N = (dense(each)[:k, :k] for each in (self._parts.covariance, self._parts.unidentified))
-        return Linear(np.ones(1), maximum.parameters[None, :k], [V], ~maximum.free[:k], N), self._names[:k]
 
     # -- the fit ------------------------------------------------------------------------------------------------------
 

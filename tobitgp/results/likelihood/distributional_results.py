@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 from tobitgp.errors import SpecError
 from tobitgp.kinds.distributional import DistributionalParts
-from tobitgp.numerics.bordered import dense
 from tobitgp.results import figures
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
-from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.ratios import RatioKind
 from tobitgp.results.summary_notes import ParameterGroup, likelihood_words, model_title, row_notes
 from tobitgp.results.words import Words, noted
@@ -57,11 +53,6 @@ class DistributionalResults(LikelihoodResults):
     _kind = "distributional"
     _parts: DistributionalParts
 
-    def _testable(self, kind: Any) -> tuple[Linear, Sequence[str]]:
-        """Coefficients of all formulas."""
-        self._estimates(kind)
-        return coefficients_of_formulas(self._parts)
-
     def _ratio_kind(self) -> RatioKind:
         raise SpecError(
             "Where other parameters than the location differ between rows no ratio of hazards is the same at all "
@@ -87,15 +78,6 @@ class DistributionalResults(LikelihoodResults):
 
     plot = figures.plot
     plot_forest = figures.plot_forest
-
-
-def coefficients_of_formulas(parts: DistributionalParts) -> tuple[Linear, Sequence[str]]:
-    """Coefficients of all formulas, and their names."""
-    maximum, names = parts.maximum, parts.names
-    at = np.flatnonzero(~np.concatenate([np.zeros(len(parts.columns), dtype=np.bool_), parts.positive]))
-    V, N = (dense(each)[np.ix_(at, at)] for each in (parts.covariance, parts.unidentified))
-    theta = maximum.parameters[None, at]
-    return Linear(np.ones(1), theta, [V], ~maximum.free[at], N), [names[i] for i in at]
 
 
 def groups_of_formulas(parts: DistributionalParts, headings: Mapping[str, str] = _NONE) -> list[ParameterGroup]:

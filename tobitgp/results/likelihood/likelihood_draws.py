@@ -120,7 +120,10 @@ def draw_estimates(
 def draw_changes(parts: LikelihoodParts, draws: int, rng: np.random.Generator, *, question: str) -> tuple[Array, Array]:
     """Draws (k, draws) of the parameters less their estimates, and their squared length in standard deviations."""
     if not parts.has_errors:
-        raise SpecError("Some estimates have no standard error: nothing can be drawn.")
+        raise SpecError(
+            "Some estimates have no standard error, so that nothing can be drawn. conf_int() names them: leave out "
+            "their columns, or join levels."
+        )
     root = parts.draw_root
     inside = np.square(root).sum(axis=0) > 0.0
     for times in _MORE:

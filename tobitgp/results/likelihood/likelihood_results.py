@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from tobitgp.kinds.likelihood import (
     moved_rows,
     scale_estimates,
     term_estimates,
+    tested_estimates,
 )
 from tobitgp.numerics.sampling import Rng, generator
 from tobitgp.posterior.estimates import Estimates
@@ -46,7 +47,7 @@ from tobitgp.results.likelihood.likelihood_draws import (
     drawn_responses,
 )
 from tobitgp.results.likelihood.parametric_times import TimesWithin
-from tobitgp.results.parameter_estimates import Linear, Transformed
+from tobitgp.results.parameter_estimates import CovKind, Linear, Transformed
 from tobitgp.results.ratios import Contrasts
 from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
@@ -79,6 +80,10 @@ class LikelihoodResults(Results):
     @cached_property
     def _rest(self) -> Transformed:
         return scale_estimates(self._reported)
+
+    def _testable(self, kind: CovKind | None) -> tuple[Linear, Sequence[str]]:
+        self._estimates(kind)
+        return tested_estimates(self._reported)
 
     @property
     def df_model(self) -> float:

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import softmax
 
-from tobitgp.data.linear_columns import INTERCEPT, LinearState, linear_terms
-from tobitgp.distributions.mixed_rows import LOCATION, ODDS, MixedModel, MixedRows
+from tobitgp.distributions.mixed_rows import LOCATION, ODDS, MixedModel, MixedRows, parameters_of_components
 from tobitgp.errors import SpecError
-from tobitgp.formula.spec import ParameterSpec
 from tobitgp.kinds.distributional import DistributionalParts
 from tobitgp.results import figures
-from tobitgp.results.anova import joint_test_of_columns
-from tobitgp.results.likelihood.distributional_results import (
-    coefficients_of_formulas,
-    groups_of_formulas,
-    notes_of_logs,
-)
+from tobitgp.results.likelihood.distributional_results import groups_of_formulas, notes_of_logs
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
-from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.prediction import predict_table
-from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.ratios import RatioKind
 from tobitgp.results.rows import Asked, ask, response_of_rows
 from tobitgp.results.summary_notes import ParameterGroup, likelihood_words, model_title, row_notes
@@ -73,28 +63,15 @@ class MixedRegressionResults(LikelihoodResults):
     _whats = ("median", "latent", "uncensored", "observed", "conditional", "component", "quantile", "prob")
     _whats_of = " of a mixture of regressions"
 
-    def _testable(self, kind: Any) -> tuple[Linear, Sequence[str]]:
-        """Coefficients of all formulas."""
-        self._estimates(kind)
-        return coefficients_of_formulas(self._parts)
-
-    def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
-        """Tests of each term in all components together, then of the terms of weights and scales."""
-        parts, (linear, names) = self._parts, coefficients_of_formulas(self._parts)
-        places: dict[str, list[int]] = {}
-
-        def add(state: LinearState, columns: Sequence[str], label: str) -> None:
-            for name, own in linear_terms(state):
-                if name != INTERCEPT:
-                    places.setdefault(label.format(name), []).extend(names.index(columns[j]) for j in own)
-
-        add(parts.state.linear, parts.columns, "{}")
-        for part, columns in zip(parts.state.formulas, parts.state.formula_columns.values(), strict=True):
-            assert isinstance(part.spec, ParameterSpec)
-            located = part.spec.parameter.startswith(LOCATION)
-            add(part.linear, columns, "{}" if located else f"{part.spec.label}[{{}}]")
-        for name, at in places.items():
-            yield name, joint_test_of_columns(linear, np.array(at))
+    @property
+    def _written(self) -> str:
+        given = {each.parameter: each.formula.strip() for each in self._parts.spec.formulas}
+        given = {name: text for name, text in given.items() if not name.startswith(LOCATION)}
+        for name, own in parameters_of_components(self.n_components).items():
+            texts = {given.get(each, "") for each in own}
+            if len(texts) == 1 and "" not in texts:
+                given = {each: text for each, text in given.items() if each not in own} | {name: texts.pop()}
+        return f"{self.formula.strip()}, formulas={given}" if given else self.formula.strip()
 
     def _ratio_kind(self) -> RatioKind:
         raise SpecError(
@@ -220,7 +197,7 @@ class MixedRegressionResults(LikelihoodResults):
             [("Family:", parts.family_words)],
             groups,
             [*row_notes(self), *noted("coefficients", notes_of_logs(parts))],
-            formulas=parts.formula_texts,
+            formulas={label: text for label, text in parts.formula_texts.items() if not label.startswith(LOCATION)},
         )
 
     plot = figures.plot

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,6 @@ from tobitgp.results.ratios import Contrasts, RatioKind
 from tobitgp.results.rows import Asked
 from tobitgp.results.summary_notes import ParameterGroup, likelihood_words, row_notes
 from tobitgp.results.terms import OFFSET, model_terms
-from tobitgp.results.views import ModelView
 from tobitgp.results.words import HAZARD, ODDS, Words, noted
 from tobitgp.typing import Array, Frame, IntArray
 
@@ -83,20 +81,6 @@ class ParametricHazardResults(LikelihoodResults):
     _from_zero = False
 
     # -- the fit ------------------------------------------------------------------------------------------------------
-
-    @property
-    def formula(self) -> str:
-        """The formula as written."""
-        return self._parts.formula
-
-    @property
-    def _written(self) -> str:
-        return self.formula
-
-    @property
-    def model(self) -> ModelView:
-        """Formula, specification and names of columns and parameters."""
-        return replace(super().model, formula=self.formula)
 
     @property
     def knots(self) -> list[float]:
