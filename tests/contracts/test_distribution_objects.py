@@ -10,7 +10,7 @@ from tobitgp.errors import SpecError
 
 pytestmark = pytest.mark.filterwarnings("ignore::tobitgp.errors.ApproximationWarning")  # times beyond the last exit
 DRAWS, ORDERS = 1000, [0.1, 0.5, 0.9]
-NO_MEAN = ("cured", "box-cox", "hazard", "smooth hazard", "changing effect", "causes")
+NO_MEAN = ("cured", "box-cox", "hazard", "smooth hazard", "changing effect", "effect of bands", "causes")
 LIMITS = (
     *(
         "regression",
@@ -26,7 +26,12 @@ LIMITS = (
     ),
     *("counts", "student", "powers", "splines", "varying slope", "noise curve", "markov", "vecchia", "regressions"),
 )
-SAMPLED = ("smooth hazard", "changing effect", "causes")  # averages over draws of the parameters, which take long
+SAMPLED = (
+    "smooth hazard",
+    "changing effect",
+    "effect of bands",
+    "causes",
+)  # averages over draws of the parameters, which take long
 
 
 TOGETHER = ("several", "latent")  # several responses, of which one is asked

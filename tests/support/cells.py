@@ -16,7 +16,8 @@ from support.transformations import TRANSFORMATIONS, Transformation, exact_rows,
 QUICK = ("regression", "noise scale", "entry", "process", "groups", "several", "strata", "start-stop")
 # Answers on a scale that is not the response's or its logarithm.
 OWN_UNIT = {"box-cox": ("latent", "sigma")} | dict.fromkeys(
-    ("spline", "strata", "frailty", "start-stop", "hazard", "smooth hazard", "changing effect"), ("latent",)
+    ("spline", "strata", "frailty", "start-stop", "hazard", "smooth hazard", "changing effect", "effect of bands"),
+    ("latent",),
 )
 # Numbers without errors to measure differences by, at parameters that a search of several hundred numbers finds.
 SEARCHED = {"latent": ("prob", "terms", "sigma", "curve")}

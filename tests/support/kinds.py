@@ -100,6 +100,7 @@ KINDS = {
     "changing effect": kind("Surv(time, event) ~ tv(z) + g", family=tg.PH(bands=4), **MAXIMUM),
     "shape": kind("Surv(time, event) ~ z + g", family="weibull", formulas={"shape": "~ z"}),
     "regressions": kind("lines ~ mixture(2, z) | censor(line_limit)"),
+    "effect of bands": kind("Surv(time, event) ~ tv(z) + g", family=tg.PH("piecewise", bands=3), **MAXIMUM),
     "causes": kind("Surv(time, cause) ~ z", family=tg.PH("piecewise", bands=2), method="mle"),
 }
 

@@ -168,6 +168,7 @@ class GPTerm:
     crossed: tuple[Expression, ...] = ()  # columns that make up ``by`` where it is ``a:b``
     cor: bool = False  # whether the curves of the levels of ``by`` are correlated, each with an sd of its own
     line: bool = False  # a linear effect of its input beside the curve
+    held: bool = False  # whether levels of the linear part take up any function of its inputs
 
     @property
     def inputs(self) -> tuple[Expression, ...]:

@@ -41,7 +41,8 @@ def around_means(spec: ModelSpec, t: int, constant: bool) -> list[bool]:
     """Whether the inputs of each factor of a process are measured from their means.
 
     Of a linear kernel ``(x - m)(x' - m)`` moving m moves a multiple of the product of the other factors into the term.
-    Another term has to hold that, a constant where there are no others; elsewhere zero has a meaning, and m is 0.
+    Another term has to hold that, a constant where there are no others, or levels of the linear part; elsewhere zero
+    has a meaning, and m is 0.
     """
     term, n_mean = spec.processes[t], len(spec.gps)
     noise = t >= n_mean
@@ -53,6 +54,8 @@ def around_means(spec: ModelSpec, t: int, constant: bool) -> list[bool]:
             return False  # as in (z || g), whose levels and slopes are independent at zero
         if not rest:
             return noise or constant
+        if term.held:
+            return True
         same = (other for other in beside if {item.text for item in other.inputs} == rest)
         return any(term.group in (None, other.group) for other in same)
 

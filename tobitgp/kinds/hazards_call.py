@@ -16,6 +16,7 @@ from tobitgp.data.sources import refuse_partitioned
 from tobitgp.distributions.piecewise import band_of
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula.hazard_formula import CELL, WEIGHT, HazardFormula, read_hazards
+from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import EPUpdates
 from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.fitted import Settings
@@ -74,7 +75,7 @@ class CellFitter:
         cells = make_cells(self.frame, self.risk, cuts, self.written.stratum)
         formula = self.written.cells(self.family.baseline, self.family.kernel)
         call = Call(formula, cells, family="exponential", weights=WEIGHT, functions=self.functions)
-        rows = read_rows(call)
+        rows = read_rows(call, self._of_bands if self.family.baseline == "piecewise" else None)
         asked, columns = replace(self.asked, **how), rows.read.state.linear.columns
         flipped: dict[str, Any] = {
             name: _flipped(getattr(asked, name), columns) for name in ("fixed", "start", "priors")
@@ -88,6 +89,10 @@ class CellFitter:
             found = Regression().fit(rows, replace(asked, **flipped))
         assert isinstance(found, GPResults | RegressionResults)
         return found
+
+    def _of_bands(self, spec: ModelSpec, *_: Any) -> ModelSpec:
+        """Coefficients over time are constant in a band, whose level takes up the origin of their column."""
+        return replace(spec, gps=tuple(replace(t, held=t.name in self.written.of_time) for t in spec.gps))
 
     def from_time_alone(self, cuts: Array, **how: Any) -> GPResults | RegressionResults:
         """Fit from where one without covariates ends, a cell a band, whose baseline linear terms hardly move."""

@@ -11,7 +11,7 @@ import tobitgp as tg
 @pytest.mark.parametrize("name", KINDS)
 def test_two_steps_are_one(name):
     data, kind = rows(), KINDS[name]
-    of_model = {"family", "weights", "var_weights", "sigma", "cure", "rescor", "id", "censored"}
+    of_model = {"family", "weights", "var_weights", "sigma", "cure", "rescor", "id", "censored", "formulas"}
     reading = {key: value for key, value in kind.options.items() if key in of_model}
     fitting = {key: value for key, value in kind.options.items() if key not in of_model}
     model = tg.Model(kind.formula, data, **reading)
