@@ -54,6 +54,7 @@ def texts(res):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*The interval of df has no finite ends")
 @pytest.mark.parametrize("label", LABELS)
 def test_summary_has_the_numbers_of_the_column(label):
     of = ALL[label]
