@@ -206,7 +206,7 @@ def _method(asked: FitOptions) -> VI:
 
 def _units(ends: ResponseEnds) -> tuple[Array, Array]:
     """Means and standard deviations (D,) of values and limits."""
-    known = np.where(ends.known, filled(ends), np.nan)
+    known = np.sort(np.where(ends.known, filled(ends), np.nan), axis=0)  # whose rounding no order of rows changes
     centre, scale = np.nanmean(known, axis=0), np.nanstd(known, axis=0)
     return centre, scale
 
