@@ -222,7 +222,7 @@ def test_terms_add_up_and_can_be_left_out(data, correlated):
 @pytest.mark.slow
 def test_intervals_and_checks_of_each(data):
     res = tg.fit(FORMULA, data.iloc[:50], rescor=True)
-    table = res.conformalise(data.iloc[50:]).predict(data.iloc[:3], 0.8)
+    table = res.conformalise(data.iloc[50:]).predict(data.iloc[:3], 0.4)
     assert table.columns.to_list() == [(y, end) for y in ("y1", "y2") for end in ("lower", "upper")]
     found = res.check(rng=1).table
     assert {"convergence", "calibration[y1]", "calibration[y2]"} <= set(found.index)
