@@ -86,6 +86,12 @@ class DistributionalParts(LikelihoodParts):
         return row_model(self.family, self.baseline, cured=self.cured, formulas=tuple(self.state.formula_columns))
 
     @property
+    def link(self) -> str | None:
+        if self.baseline is None:
+            return None
+        return next(link for link, name in LINKS.items() if name == self.family.name)
+
+    @property
     def family_words(self) -> str:
         return self.family.name if self.baseline is None else hazard_words(self.family.name, self.baseline)
 

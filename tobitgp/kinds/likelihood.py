@@ -161,6 +161,11 @@ class LikelihoodParts(Source):
         return uncentred(self, change.T).T
 
     @property
+    def link(self) -> str | None:
+        """Of a baseline of hazards; None without one."""
+        return None
+
+    @property
     def family_words(self) -> str:
         """What the family is called."""
         return self.family.name

@@ -131,6 +131,14 @@ def scale_formula(results: Fit) -> dict[str, str]:
     return {} if scale is None else {"log(sigma):": scale.formula}
 
 
+_OF_LINKS = {"hazard": "Proportional hazards", "odds": "Proportional odds", "probit": "Probit survival model"}
+
+
+def hazard_title(link: str, added: str = "") -> str:
+    """What was fitted of a baseline and its link."""
+    return f"{_OF_LINKS[link]} {added}".rstrip()
+
+
 def model_title(results: Fit, model: str = "regression", *, positive: bool, added: str = "") -> str:
     """What was fitted: "Censored regression", "Weibull survival model", "Censored log-normal regression".
 

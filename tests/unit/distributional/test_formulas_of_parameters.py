@@ -140,6 +140,8 @@ def test_one_value_is_the_model_without_the_formula():
         plain = tg.fit("Surv(entry, time, event) ~ x", data, family=family)
         one = tg.fit("Surv(entry, time, event) ~ x", data, family=family, formulas={name: "~ 1"})
         assert one.llf == pytest.approx(plain.llf, abs=1e-8)
+        titles = {str(res.summary()).splitlines()[0].strip() for res in (one, plain)}
+        assert len(titles) == 1
         np.testing.assert_allclose(one.predict(data, "median"), plain.predict(data, "median"), rtol=1e-5)
         np.testing.assert_allclose(
             one.predict_survival_function(data.head(3), [0.5, 2.0]),

@@ -21,7 +21,7 @@ from tobitgp.results.likelihood import cure_questions
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.ratios import RatioKind
 from tobitgp.results.rows import Asked
-from tobitgp.results.summary_notes import ParameterGroup, likelihood_words, model_title, row_notes
+from tobitgp.results.summary_notes import ParameterGroup, hazard_title, likelihood_words, model_title, row_notes
 from tobitgp.results.words import SummaryTable, Words, noted
 from tobitgp.typing import Frame
 
@@ -169,7 +169,7 @@ class CureResults(LikelihoodResults):
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
         names, p, q = self._names, len(self._columns), len(self._parts.scale_columns)
-        cured = range(p, p + q)
+        cured, link, added = range(p, p + q), self._parts.link, "with a cured fraction"
         found: list[Any] = []
         with suppress(SpecError):  # without rows the fraction may be unknown
             label = "all rows" if self._parts.one_fraction else "mean over the rows"
@@ -177,7 +177,7 @@ class CureResults(LikelihoodResults):
         return likelihood_words(
             self,
             alpha,
-            model_title(self, positive=True, added="with a cured fraction"),
+            model_title(self, positive=True, added=added) if link is None else hazard_title(link, added),
             [("Family:", self._parts.family_words)],
             [
                 ParameterGroup("coef", range(p), "exp(coef)", range(p)),

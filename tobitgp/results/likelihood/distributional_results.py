@@ -10,7 +10,7 @@ from tobitgp.kinds.distributional import DistributionalParts
 from tobitgp.results import figures
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.ratios import RatioKind
-from tobitgp.results.summary_notes import ParameterGroup, likelihood_words, model_title, row_notes
+from tobitgp.results.summary_notes import ParameterGroup, hazard_title, likelihood_words, model_title, row_notes
 from tobitgp.results.words import Words, noted
 
 _NONE: Mapping[str, str] = {}
@@ -69,7 +69,7 @@ class DistributionalResults(LikelihoodResults):
         return likelihood_words(
             self,
             alpha,
-            model_title(self, positive=parts.family.log_time),
+            model_title(self, positive=parts.family.log_time) if parts.link is None else hazard_title(parts.link),
             [("Family:", parts.family_words)],
             [*groups, *groups_of_formulas(parts)],
             [*row_notes(self), *noted("coefficients", notes_of_logs(parts))],

@@ -33,12 +33,11 @@ from tobitgp.results.prediction import predict_table
 from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.ratios import Contrasts, RatioKind
 from tobitgp.results.rows import Asked
-from tobitgp.results.summary_notes import ParameterGroup, likelihood_words, row_notes
+from tobitgp.results.summary_notes import ParameterGroup, hazard_title, likelihood_words, row_notes
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.words import HAZARD, ODDS, Words, noted
 from tobitgp.typing import Array, Frame, IntArray
 
-_TITLES = {"hazard": "Proportional hazards", "odds": "Proportional odds", "probit": "Probit survival model"}
 _OF = {
     "hazard": "Coefficients are logarithms of hazard ratios.",
     "odds": "Coefficients are logarithms of odds ratios of the event before any time.",
@@ -307,9 +306,9 @@ class ParametricHazardResults(LikelihoodResults):
         baseline, facts = parts.baseline.words, [("Link:", parts.link)]
         if self.knots:
             baseline = f"{baseline}, df = {parts.baseline.size}"
-        title, notes = _TITLES[parts.link], [_OF[parts.link]]
+        title, notes = hazard_title(parts.link), [_OF[parts.link]]
         if parts.frailty is not None:
-            title += " with a gamma frailty"
+            title = hazard_title(parts.link, "with a gamma frailty")
             facts.append(("Frailty:", f"{parts.frailty}, {len(parts.groups)} groups"))
             notes.append(
                 "Coefficients are given the frailty, of mean 1 and variance theta; predictions average over it."
