@@ -15,6 +15,7 @@ from tobitgp.errors import ApproximationWarning, user_level
 from tobitgp.formula.linear_terms import mentions
 from tobitgp.results.fit import Fit
 from tobitgp.results.rows import Labelled
+from tobitgp.results.words import ROBUST
 from tobitgp.typing import Array
 
 _LEAST_SD = 0.01  # of a column whose unit does not suit it
@@ -90,6 +91,10 @@ _BANDS = (
 _OTHERS = (
     "The rows do not determine the parameter, or it lies at its bound. Fix it by fixed=, or use a model without it."
 )
+_ROBUST = (
+    "A robust covariance has no error for a coefficient that hardly more rows than it determine. Use "
+    "cov_type='nonrobust', or join levels."
+)
 OF_SIGNS = "A ratio requires averages above 0, in every draw. Use scale='difference'."
 _AT_TIMES = "An average is 0 there, or a parameter that it depends on has no standard error. Use other times=."
 _AVERAGES = {
@@ -104,8 +109,10 @@ def _reason(results: Fit, label: str) -> str:
     """Why the ratio of a coefficient is no number, and what to do."""
     if label.startswith(INTERCEPT):
         return "The intercept is where all columns are 0, far from these rows. Centre the columns, e.g. center(x)."
-    facts = results.parts.facts.columns
-    spread = {name: each.sd for name, each in facts.items() if each.sd > 0.0 and mentions(label, name)}
+    facts = results.parts.facts
+    if not any(mentions(label, name) for name in facts.names):
+        return _OTHERS
+    spread = {name: each.sd for name, each in facts.columns.items() if each.sd > 0.0 and mentions(label, name)}
     name = min(spread, key=spread.__getitem__, default="")
     if name and spread[name] < _LEAST_SD:
         unit = 10.0 ** round(float(np.log10(spread[name])))
@@ -113,6 +120,8 @@ def _reason(results: Fit, label: str) -> str:
             f"One unit of {name!r} is {1.0 / spread[name]:.2g} of its standard deviations. Rescale the column, e.g. "
             f"data[{name!r}] / {unit:g}."
         )
+    if getattr(results, "cov_type", "") in ROBUST:
+        return _ROBUST
     return (
         "The rows hardly determine the coefficient, e.g. because other columns are almost the same or a level has no "
         "event. Leave it out, or join levels."

@@ -26,6 +26,7 @@ def lung():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*there is no finite lower end")
 def test_coverage_under_a_wrong_model():
     found = {}
     for seed in range(150):
