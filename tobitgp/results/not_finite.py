@@ -40,17 +40,19 @@ def warn_of_bands(
     """
     if of_times and results._no_mean and not results._never:
         return
-    wrong = np.zeros(len(rows.labels), dtype=np.bool_)
+    wrong, unknown = np.zeros(len(rows.labels), dtype=np.bool_), False
     infinite = results._never or results._defective
     for estimate, *others in (each.values() for each in found):
         for values in others:
             lost = np.isnan(values) if infinite else ~np.isfinite(values)
             lost &= np.isfinite(estimate) | (np.isnan(values) & np.isinf(estimate) & (not infinite))
             wrong |= lost.any(axis=tuple(range(1, lost.ndim)))
+            unknown |= bool(np.isnan(values[lost]).any())
     at = np.flatnonzero(wrong)
     if len(at):
         named = RowNames(len(at), tuple(map(str, rows.labels[at[:MAX_ROWS_NAMED]])))
-        _warn(f"{question}: A standard error or an end of the interval is not finite in {named}. {_BANDS}")
+        why = _BANDS if unknown else _BEYOND
+        _warn(f"{question}: A standard error or an end of the interval is not finite in {named}. {why}")
 
 
 def warn_of_intervals(results: Fit, question: str, ends: pd.DataFrame) -> None:
@@ -87,6 +89,9 @@ def warn_of_averages(question: str, what: str, numbers: dict[str, Array], labels
 _BANDS = (
     "A parameter that it depends on is not determined by the rows, which conf_int() names, or the fit leaves hardly "
     "any probability there. Leave such columns out, join levels, or predict nearer to the rows of the fit."
+)
+_BEYOND = (
+    "It is beyond the largest number: the rows say little of large values there. Predict nearer to the rows of the fit."
 )
 _OTHERS = (
     "The rows do not determine the parameter, or it lies at its bound. Fix it by fixed=, or use a model without it."
