@@ -162,7 +162,7 @@ class LikelihoodParts(Source):
 
     @property
     def link(self) -> str | None:
-        """Of a baseline of hazards; None without one."""
+        """Link of the baseline hazard; None without a baseline."""
         return None
 
     @property
