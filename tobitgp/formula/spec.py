@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
 from tobitgp.formula.functions import UserFunctions
@@ -168,7 +168,8 @@ class GPTerm:
     crossed: tuple[Expression, ...] = ()  # columns that make up ``by`` where it is ``a:b``
     cor: bool = False  # whether the curves of the levels of ``by`` are correlated, each with an sd of its own
     line: bool = False  # a linear effect of its input beside the curve
-    held: bool = False  # whether levels of the linear part take up any function of its inputs
+    # Whether levels of the linear part take up any function of its inputs: asked where rows are read, and not stored.
+    held: bool = field(default=False, compare=False)
 
     @property
     def inputs(self) -> tuple[Expression, ...]:

@@ -14,6 +14,7 @@ from tobitgp.errors import DataError, SpecError
 FITS = {
     "process": ("Surv(y, seen) ~ gp(x) + tv(t) + C(k, Sum) + (1 | g)", "ph"),
     "strata": ("Surv(y, seen) ~ bs(z, df=4) + strata(g)", tg.PH("piecewise", bands=3)),
+    "over bands": ("Surv(y, seen) ~ tv(t) + z", tg.PH("piecewise", bands=3)),
     "given": ("Surv(low, y, seen) ~ `a b` + offset(0.1 * z)", tg.PH(bands=[0.8, 1.0, 1.3], kernel="rbf")),
 }
 
