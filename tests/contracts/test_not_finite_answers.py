@@ -162,6 +162,16 @@ def test_contrasts_of_medians_that_are_not_reached():
         assert np.isfinite(tg.contrast(res, {"arm": "A"}, {"arm": "B"}, what, times=[0.3])).all(axis=None)
 
 
+def test_errors_of_medians_that_some_draws_do_not_reach():
+    frame = rows().assign(time=lambda d: d["time"].clip(upper=2.5), event=lambda d: d["event"] & (d["time"] < 2.5))
+    res = tg.fit("Surv(time, event) ~ z", frame, family=tg.PH("piecewise", bands=3), method="mle")
+    with pytest.warns(ApproximationWarning, match="what='median' .*in every draw.*Use what='rmst' or what='survival'"):
+        found = tg.contrast(res, {"z": 0.5}, {"z": 1.0}, "median").loc["median"]
+    assert np.isfinite(found["estimate"])
+    assert np.isnan(found["se"])
+    assert np.isfinite(tg.contrast(res, {"z": 0.5}, {"z": 1.0}, "rmst", times=[2.0])).all(axis=None)
+
+
 @pytest.mark.parametrize("method", ["mle", tg.EP(hyper="maximize")])
 def test_ratios_of_averages_of_two_signs(method):
     res = tg.fit("y ~ z", rows(), method=method)

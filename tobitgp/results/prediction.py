@@ -300,12 +300,13 @@ def residual_series(results: Fit, kind: str, rng: int | np.random.Generator | No
         raise SpecError(f"kind={kind!r} is not supported; choose one of {', '.join(map(repr, offered))}.")
     asked = ask(results.parts)
     if kind in own:
-        values = own[kind](asked)
+        with np.errstate(invalid="ignore", over="ignore"):  # of means beyond the largest number
+            values = own[kind](asked)
     elif kind == "quantile":
         values = quantile_residuals(results, asked, rng)
     else:
         values = getattr(results._tails(asked), kind)()
-    why = "the response has no mean there, and kind='quantile' needs none" if kind == "response" else ""
+    why = "the response has no mean there, or one beyond the largest number, and kind='quantile' needs none" if kind == "response" else ""
     warn_of_rows(values, asked, f"kind={kind!r}", why)
     return pd.Series(asked.spread(values), index=asked.index, name=kind)
 

@@ -329,9 +329,10 @@ def _read_after(value: Any, what: str) -> float | None:
 def _warn(
     results: Fit, question: str, sought: Sought, found: dict[str, Array], index: pd.Index, *, ratio: bool = False
 ) -> None:
-    """Say which averages are not finite, where the fit has not said so of their medians."""
-    if not (sought.what == "median" and results._averages_warn):
-        warn_of_averages(question, sought.what, found, index, OF_SIGNS if ratio and sought.link == "identity" else "")
+    """Say which averages are not finite, where the fit has not said so of infinite medians."""
+    if sought.what == "median" and results._averages_warn and not np.isfinite(found["estimate"]).all():
+        return
+    warn_of_averages(question, sought.what, found, index, OF_SIGNS if ratio and sought.link == "identity" else "")
 
 
 def _population(

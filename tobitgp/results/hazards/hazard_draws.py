@@ -162,8 +162,9 @@ def hazard_averages(parts: HazardParts, population: Population, sought: Sought, 
     if not parts.estimated:
         return DrawnAverages(drawn)
     estimate = under((population.weight / population.weight.sum())[:, None], 0, 0)[..., 0]
-    away = drawn - drawn.mean(axis=2, keepdims=True)
-    return Estimated(sought, estimate, np.einsum("ams,bms->mab", away, away) / drawn.shape[2])
+    with np.errstate(invalid="ignore"):  # of medians that are infinite in some draws
+        away = drawn - drawn.mean(axis=2, keepdims=True)
+        return Estimated(sought, estimate, np.einsum("ams,bms->mab", away, away) / drawn.shape[2])
 
 
 def _average(y: Piecewise, share: Array, sought: Sought) -> Array:

@@ -355,8 +355,7 @@ class LikelihoodResults(Results):
 def response_residuals(parts: LikelihoodParts, asked: Asked) -> Array:
     """Responses, or their means given what was seen, less means."""
     y = parts.in_training()
-    with np.errstate(invalid="ignore", over="ignore"):
-        return np.asarray(y.conditional_mean(*parts.known(parts.rows.response).within_window) - y.mean())
+    return np.asarray(y.conditional_mean(*parts.known(parts.rows.response).within_window) - y.mean())
 
 
 def pearson_residuals(parts: LikelihoodParts, asked: Asked) -> Array:
