@@ -12,7 +12,7 @@ import numpy as np
 from tobitgp.errors import SpecError
 from tobitgp.inference import EPUpdates, LaplaceUpdates, Method, VIUpdates
 from tobitgp.inference.fitted import Settings
-from tobitgp.inference.method import Given
+from tobitgp.inference.method import GivenSettings
 from tobitgp.method_value import MethodValue, given_settings, naming_settings, short_text
 from tobitgp.priors.kernel_block import Inducing, read_inducing
 
@@ -44,7 +44,7 @@ class PosteriorMethod(MethodValue):
         """What finds the posterior of f at given hyper-parameters."""
         raise NotImplementedError
 
-    def _given(self) -> Given:
+    def _given(self) -> GivenSettings:
         """Settings that differ from the defaults, as the user writes them."""
         return tuple((name, short_text(value)) for name, value in given_settings(self).items())
 

@@ -8,7 +8,7 @@ from scipy.special import log_expit
 
 from tobitgp.distributions.averaged import Averaged
 from tobitgp.distributions.baselines import SplineBaseline, WeibullBaseline
-from tobitgp.distributions.event_times import Continued, Cured, First, Joined
+from tobitgp.distributions.event_times import Continued, Cured, First, JoinedDraws
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.mixed_rows import MixedRows
@@ -43,7 +43,7 @@ ROWS = {
         (LocationScale(Gumbel(), MU + 0.5, SCALE, log=True), Cured(LocationScale(Logistic(), MU, SCALE, log=True), MU))
     ),
     "joined": Averaged(
-        Joined(
+        JoinedDraws(
             tuple(LocationScale(Gumbel(), MU[:, None] + m, SCALE[:, None], log=True) for m in (0.1, 0.3)),
             np.array([1, 0]),
         ),

@@ -1,5 +1,6 @@
-"""No class name has two meanings, and no two files of the package have one name."""
+"""No name of a class or type has two meanings, and no two files of the package have one name."""
 
+import ast
 import re
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -12,12 +13,20 @@ PACKAGE = Path(tobitgp.__file__).parent
 OF_THE_CORE = PACKAGE / "compiled" / "interface.py"
 
 
-def test_a_class_name_has_one_meaning():
+def named(path):
+    """Names of the classes and type aliases that a file defines."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        targets = getattr(node, "targets", [getattr(node, "target", None)])
+        yield from (t.id for t in targets if isinstance(t, ast.Name) and re.fullmatch(r"[A-Z]\w*[a-z]\w*", t.id))
+
+
+def test_the_name_of_a_class_or_type_has_one_meaning():
     places = defaultdict(list)
     for path in PACKAGE.rglob("*.py"):
-        if path == OF_THE_CORE:
-            continue
-        for name in re.findall(r"^ *class (\w+)[(:]", path.read_text(encoding="utf-8"), re.MULTILINE):
+        for name in named(path) if path != OF_THE_CORE else ():
             places[name].append(str(path.relative_to(PACKAGE)))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 

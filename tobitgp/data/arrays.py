@@ -15,15 +15,15 @@ from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array, BoolArray, IntArray
 
-Item = TypeVar("Item")
+Element = TypeVar("Element")
 
 
-def take(value: Item, at: slice | BoolArray | IntArray) -> Item:
+def take(value: Element, at: slice | BoolArray | IntArray) -> Element:
     """Some rows of a value: its arrays are indexed, those of dataclasses and tuples in it too; all else stays."""
     return _combine([value], lambda arrays: arrays[0][at])
 
 
-def join(values: Sequence[Item], how: Callable[[Sequence[Any]], Any] = np.concatenate) -> Item:
+def join(values: Sequence[Element], how: Callable[[Sequence[Any]], Any] = np.concatenate) -> Element:
     """Equal dataclasses or tuples with their arrays after one another; what is no array is the first's."""
     return values[0] if len(values) == 1 else _combine(values, how)
 
@@ -44,7 +44,7 @@ def _tuple(like: Any, items: Sequence[Any]) -> Any:
     return type(like)(*items) if hasattr(like, "_fields") else tuple(items)
 
 
-def merge(values: Sequence[Item]) -> Item:
+def merge(values: Sequence[Element]) -> Element:
     """What several sets of rows tell together: numbers add up, truth values by ``or``, others by ``merge``."""
     return reduce(_merge, values)
 

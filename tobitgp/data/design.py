@@ -31,7 +31,7 @@ from tobitgp.formula.spec import INPUT_ROLES as INPUT_ROLES
 from tobitgp.formula.spec import CureSpec, Expression, GPTerm, LinearPart, ModelSpec, ParameterSpec, Role, ScaleSpec
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
-Level = str | bool | int | float
+FactorLevel = str | bool | int | float
 
 MAX_NUMBERS = 20
 MAX_WHOLE = 2.0**53
@@ -77,12 +77,12 @@ def _column(term: GPTerm, table: Table) -> Column:
     return Column(":".join(names), position, np.zeros(table.n, dtype=bool), "factor", levels)
 
 
-def _escaped(level: Level, joined: bool = False) -> str:
+def _escaped(level: FactorLevel, joined: bool = False) -> str:
     """Text of a level in which a colon of its own is none of those between levels."""
     return str(level) if joined else str(level).replace("\\", "\\\\").replace(":", "\\:")
 
 
-def _group_levels(term: GPTerm, table: Table) -> tuple[Level, ...] | None:
+def _group_levels(term: GPTerm, table: Table) -> tuple[FactorLevel, ...] | None:
     """Levels of the group of a process; many numbers make no curves."""
     if term.by is None:
         return None
@@ -102,7 +102,7 @@ def _group_levels(term: GPTerm, table: Table) -> tuple[Level, ...] | None:
     return values
 
 
-def _distinct(column: Column) -> tuple[tuple[Level, ...], IntArray]:
+def _distinct(column: Column) -> tuple[tuple[FactorLevel, ...], IntArray]:
     """Levels that occur, and each row's position among them."""
     used, position = np.unique(column.values, return_inverse=True)
     if column.levels is not None:
@@ -114,7 +114,7 @@ def _distinct(column: Column) -> tuple[tuple[Level, ...], IntArray]:
     return tuple(kind(value) for value in used), position.astype(np.intp)
 
 
-def _plain(level: Any) -> Level:
+def _plain(level: Any) -> FactorLevel:
     """Level as text or a Python number, whole ones as int."""
     if isinstance(level, bool | np.bool_):
         return bool(level)
@@ -123,7 +123,7 @@ def _plain(level: Any) -> Level:
     return str(level)
 
 
-def _code(column: Column, known: tuple[Level, ...]) -> tuple[IntArray, list[Level]]:
+def _code(column: Column, known: tuple[FactorLevel, ...]) -> tuple[IntArray, list[FactorLevel]]:
     """Code of each row, and the levels that are not known."""
     values, position = _distinct(column)
     _check_text(column, values, known)
@@ -185,7 +185,7 @@ class DesignState:
     levels: dict[str, tuple[Any, ...] | None]  # levels of each factor among the inputs; None for a column of numbers
     coded: tuple[Array, ...]  # values of each ``C(...)`` of numbers seen in training, in the order of ``spec.codings``
     linear: LinearState
-    group_levels: tuple[tuple[Level, ...] | None, ...]  # levels of the group of each process
+    group_levels: tuple[tuple[FactorLevel, ...] | None, ...]  # levels of the group of each process
     scale: PartState | None = None  # of the noise scale, where it has a formula; its factors are among ``levels``
     effects: tuple[PartState | None, ...] = ()  # of each process that is a random effect with columns of its own
     var_weight: tuple[str, float] | None = None  # column of the variance weights

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.table import Column, Kind, Table
+from tobitgp.data.table import Column, ColumnKind, Table
 from tobitgp.data.text_limits import is_absent, is_limit, is_unread
 from tobitgp.errors import DataError
 
@@ -20,7 +20,7 @@ _WORDS = {"number": "numbers", "boolean": "True and False", "date": "dates", "du
 class ColumnType:
     """What a column holds."""
 
-    kind: Kind
+    kind: ColumnKind
     known: bool  # false where every value is missing, so that other partitions decide
     levels: tuple[Any, ...]  # of a factor: all of an input, those of a response that tell whether limits are among them
     place: str  # a partition that holds this, for messages

@@ -67,7 +67,7 @@ class RowNames:
         return f"{text} and {more} more" if more else text
 
 
-Kind = Literal["number", "boolean", "date", "duration", "factor"]
+ColumnKind = Literal["number", "boolean", "date", "duration", "factor"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Column:
     name: str
     values: Array | IntArray  # (n,), numbers, NaN where missing; for a factor the codes of its levels, NaN-free
     missing: BoolArray  # (n,)
-    kind: Kind = "number"  # dates are numbers too, of days since 1970, and so are durations, in days
+    kind: ColumnKind = "number"  # dates are numbers too, of days since 1970, and so are durations, in days
     levels: tuple[Any, ...] | None = None  # levels of a factor, codes pointing into it and -1 where missing
     precision: float = EPS  # relative spacing of the numbers that the column can hold
 
@@ -188,7 +188,7 @@ def read_dates(name: str, series: pd.Series[Any]) -> Column:
         raise DataError(f"Column {name!r} holds dates that cannot be read: {error}") from error
 
 
-def _numbers(name: str, values: Array, kind: Kind) -> Column:
+def _numbers(name: str, values: Array, kind: ColumnKind) -> Column:
     return Column(name, values, np.isnan(values), kind)
 
 

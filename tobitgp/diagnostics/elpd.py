@@ -21,7 +21,7 @@ from tobitgp.numerics.sampling import good_shape, smooth
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray
 
-Kind = TypeVar("Kind", bound="Elpd")
+ElpdKind = TypeVar("ElpdKind", bound="Elpd")
 
 METHODS = ("auto", "psis", "ep")
 DRAWS, LEAST_DRAWS = 4000, 25
@@ -149,7 +149,7 @@ class WAIC(Elpd):
 
 
 def collect(
-    cls: type[Kind],
+    cls: type[ElpdKind],
     kind: str,
     parts: Source,
     elpd: Array,
@@ -158,7 +158,7 @@ def collect(
     good: BoolArray,
     remedy: str,
     draws: int | None,
-) -> Kind:
+) -> ElpdKind:
     """Sums over rows with their weights, and the table of all rows."""
     training, weight = parts.rows, parts.rows.tested_weight
     index, kept = training.index, training.kept

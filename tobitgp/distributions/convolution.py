@@ -23,7 +23,7 @@ import numpy as np
 
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.standard_noise import Distribution
-from tobitgp.numerics.quadrature import BEYOND, Function, integrals, log_integrals
+from tobitgp.numerics.quadrature import BEYOND, RowIntegrand, integrals, log_integrals
 from tobitgp.typing import Array, IntArray
 
 HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
@@ -114,7 +114,7 @@ def log_density(noise: Distribution, z: Array, t: Array, *window: Array) -> Arra
 
 
 def _log_mean(
-    noise: Distribution, log_p: Function, near: Array, ends: tuple[Array, ...], t: Array, window: tuple[Array, ...]
+    noise: Distribution, log_p: RowIntegrand, near: Array, ends: tuple[Array, ...], t: Array, window: tuple[Array, ...]
 ) -> Array:
     """Log of the mean over tX of what ``log_p`` says of it in rows, given the window."""
 

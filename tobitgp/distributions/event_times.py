@@ -234,7 +234,7 @@ class First(RowDistributions):
 
 
 @dataclass(frozen=True, slots=True)
-class Joined(RowDistributions):
+class JoinedDraws(RowDistributions):
     """Draws of the distributions of n rows, (n, S), made of parts (n, s) of which each has a shape of its own."""
 
     parts: tuple[RowDistributions, ...]
@@ -277,9 +277,9 @@ class Joined(RowDistributions):
     def width(self) -> Array:
         return self._each(lambda part: np.broadcast_to(part.width, part.shape))
 
-    def take(self, rows: Any) -> Joined:
+    def take(self, rows: Any) -> JoinedDraws:
         """Some of the rows, for which ``rows`` has no index of draws."""
-        return Joined(tuple(part.take(rows) for part in self.parts), self.order)
+        return JoinedDraws(tuple(part.take(rows) for part in self.parts), self.order)
 
     def logsf(self, y: Array) -> Array:
         return self._each(lambda part, at: part.logsf(at), y)

@@ -16,7 +16,7 @@ from tobitgp.distributions.response import RowDistributions, complementary
 from tobitgp.distributions.standard_noise import FAR, Distribution
 from tobitgp.numerics.normal_functions import average, normal_quantile, total_sd
 from tobitgp.numerics.quadrature import STEP, narrowness
-from tobitgp.numerics.roots import Rows, rises_to, solve_quantile
+from tobitgp.numerics.roots import RowIndex, rises_to, solve_quantile
 from tobitgp.typing import Array, IntArray
 
 _LEAST_SHARE = 1e-16  # of a part, from which a value is drawn
@@ -119,7 +119,7 @@ class WeightedSum(RowDistributions):
         of = [(noise.noise, np.broadcast_to(noise.t, mean.shape[1:])) for noise in noises]  # type: ignore[attr-defined]
         sd = np.stack([t for _, t in of]) * scale
 
-        def mixed(x: Array, rows: Rows) -> tuple[Array, Array]:
+        def mixed(x: Array, rows: RowIndex) -> tuple[Array, Array]:
             s = scale[:, rows]
             pairs = [cdf(noise, z, t[rows]) for (noise, t), z in zip(of, (x - mean[:, rows]) / s, strict=True)]
             F, density = (np.stack(values) for values in zip(*pairs, strict=True))

@@ -15,6 +15,7 @@ from tobitgp.errors import SpecError
 from tobitgp.typing import Array
 
 DAY = 86_400_000_000  # microseconds
+NamedFunctions = Mapping[str, Callable[..., Any]] | None
 UserFunctions = tuple[tuple[str, Callable[..., Any]], ...]
 
 KERNEL_NAMES: list[str] = []  # those of the registry, tobitgp.priors.kernels
@@ -174,7 +175,7 @@ def formula_functions() -> dict[str, str]:
     return dict(sorted(own.items(), key=lambda item: item[0].lower()))
 
 
-def read_functions(functions: Mapping[str, Callable[..., Any]] | None) -> UserFunctions:
+def read_functions(functions: NamedFunctions) -> UserFunctions:
     """Check a user's own functions."""
     if functions is None:
         return ()

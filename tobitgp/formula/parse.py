@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from tobitgp.errors import FormulaError
 from tobitgp.formula.formula_response import read_parts, read_response
 from tobitgp.formula.formula_terms import read_terms, split_parts
-from tobitgp.formula.functions import nearest, read_functions
+from tobitgp.formula.functions import NamedFunctions, nearest, read_functions
 from tobitgp.formula.gp import settle_lines
 from tobitgp.formula.linear_terms import LinearTerms, check_linear, linear_text, main_effects, plain_columns
 from tobitgp.formula.spec import INPUT_ROLES, ROLES, ModelSpec, ParameterSpec, ScaleSpec, Variable
@@ -22,7 +22,7 @@ _LISTED = 12  # names in a message
 def parse_formula(
     text: str,
     columns: Collection[str] | None = None,
-    functions: Mapping[str, Callable[..., Any]] | None = None,
+    functions: NamedFunctions = None,
 ) -> ModelSpec:
     """Read a formula.
 
@@ -65,7 +65,7 @@ def parse_formula(
 def parse_scale_formula(
     text: str,
     columns: Collection[str] | None = None,
-    functions: Mapping[str, Callable[..., Any]] | None = None,
+    functions: NamedFunctions = None,
     *,
     beside: ModelSpec | None = None,
     kind: type[ScaleSpec] = ScaleSpec,
@@ -122,7 +122,7 @@ def parse_parameter_formula(
     label: str,
     text: str,
     columns: Collection[str] | None = None,
-    functions: Mapping[str, Callable[..., Any]] | None = None,
+    functions: NamedFunctions = None,
     *,
     beside: ModelSpec | None = None,
 ) -> ParameterSpec:

@@ -13,18 +13,18 @@ Role = Literal["response", "event", "bound", "limit", "window", "linear", "gp", 
 ROLES: tuple[Role, ...] = get_args(Role)
 INPUT_ROLES = ROLES[5:]
 
-Kind = Literal[-1, 0, 1, 2]
+CensoringKind = Literal[-1, 0, 1, 2]
 ResponseKind = Literal["value", "text", "surv", "interval"]
 
 # What a row's code means: -1 left-censored, 0 exact, 1 right-censored, 2 between two ends.
-CODES: dict[str, dict[float, Kind]] = {
+CODES: dict[str, dict[float, CensoringKind]] = {
     "event": {0: 1, 1: 0},
     "left": {0: -1, 1: 0},
     "nondetect": {0: 0, 1: -1},
     "status": {-1: -1, 0: 0, 1: 1, 2: 2},
     "survival": {0: 1, 1: 0, 2: -1, 3: 2},
 }
-STATUS_WORDS: dict[str, Kind] = {"left": -1, "none": 0, "right": 1, "interval": 2}
+STATUS_WORDS: dict[str, CensoringKind] = {"left": -1, "none": 0, "right": 1, "interval": 2}
 
 
 def squeezed(text: str) -> str:

@@ -28,7 +28,7 @@ from tobitgp.inference.feature_layout import (
 from tobitgp.inference.partitioned import PartitionedRows, Sites
 from tobitgp.inference.structured import Field, StructuredRows
 from tobitgp.numerics.arrow import Factor, Loadings, inner_products
-from tobitgp.numerics.bordered import Covariance
+from tobitgp.numerics.bordered import CovarianceMatrix
 from tobitgp.priors.kernel_block import KernelFeatures, MovingFeatures
 from tobitgp.priors.prior import DenseFeatures
 from tobitgp.priors.structure import BlockAt, Features, Inputs
@@ -171,7 +171,7 @@ class FeaturePosterior:
         code = np.zeros(len(at.X), dtype=np.intp) if at.code is None else at.code
         return np.where(code[:, None] < 0, 0.0, mean[code])
 
-    def coefficients(self, at: IntArray) -> tuple[Array, Covariance]:
+    def coefficients(self, at: IntArray) -> tuple[Array, CovarianceMatrix]:
         """Mean (p,) and covariance (p, p) of the linear weights ``at`` (p,), the levels of processes among them."""
         p, own = len(at), at >= self.layout.p
         if own.any():

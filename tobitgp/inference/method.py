@@ -55,7 +55,7 @@ class Traits:
     accelerated: bool = True  # whether its steps gain by Anderson's method
 
 
-Given = tuple[tuple[str, str], ...]  # settings of a public method that differ from the defaults, as text
+GivenSettings = tuple[tuple[str, str], ...]  # settings of a public method that differ from the defaults, as text
 
 
 class Method:
@@ -66,7 +66,7 @@ class Method:
     tol: float
     max_iterations: int
     damping: float
-    given: Given  # what the user wrote
+    given: GivenSettings  # what the user wrote
 
     def __post_init__(self) -> None:
         iterations = self.max_iterations
@@ -153,7 +153,7 @@ class EPUpdates(Method):
     max_iterations: int = 200
     damping: float = 1.0
     floored: bool = False
-    given: Given = field(default=(), compare=False)
+    given: GivenSettings = field(default=(), compare=False)
     name: ClassVar[str] = "ep"
     traits: ClassVar[Traits] = Traits("ep")
 
@@ -210,7 +210,7 @@ class LaplaceUpdates(Method):
     tol: float = 1e-7
     max_iterations: int = 200
     damping: float = 1.0
-    given: Given = field(default=(), compare=False)
+    given: GivenSettings = field(default=(), compare=False)
     name: ClassVar[str] = "laplace"
     traits: ClassVar[Traits] = Traits("laplace", "joint", accelerated=False)
 

@@ -32,11 +32,11 @@ from tobitgp.numerics.linear_algebra import cholesky, solve_lower
 from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, IntArray
 
-Kind = Literal["replace", "add"]
+MoveKind = Literal["replace", "add"]
 
 MANY_CELLS = 500  # for which threads pay
 BLOCKS, BLOCKS_OF_MANY_INPUTS = 32, 16
-SDS: dict[Kind, tuple[float, ...]] = {"replace": (0.15, 0.3, 0.6, 1.2, 2.4), "add": (0.1, 0.2, 0.4, 0.8)}
+SDS: dict[MoveKind, tuple[float, ...]] = {"replace": (0.15, 0.3, 0.6, 1.2, 2.4), "add": (0.1, 0.2, 0.4, 0.8)}
 FINE = 3  # sets of length-scales tried with every sd, the others with every second
 MOST_LOADINGS = 2**25  # numbers held while a component is added
 _JITTER = 1e-9
@@ -46,7 +46,7 @@ _gain = attrgetter("gain")
 class ScaleCandidate(NamedTuple):
     """Other parameters of one term."""
 
-    kind: Kind  # in place of the term's own, or a component beside it
+    kind: MoveKind  # in place of the term's own, or a component beside it
     gain: float  # nats predicted, with the other terms, the noise and the sites as they are
     theta: Array  # (k,), where to climb from: all parameters
     term: int
@@ -71,7 +71,7 @@ class Screened(NamedTuple):
 
 
 def screen(
-    posterior: FeaturePosterior, prior: Prior, parameters: Parameters, kind: Kind, *, fixed: bool = False
+    posterior: FeaturePosterior, prior: Prior, parameters: Parameters, kind: MoveKind, *, fixed: bool = False
 ) -> Screened:
     """Predict what other length-scales of each process, fixed ones too where asked, would gain at a maximum."""
     found: list[ScaleCandidate] = []
@@ -97,7 +97,7 @@ def screen(
 
 
 def _try_all(
-    term: ScreenedTerm, candidates: Sequence[Array], cells: Cells, parameters: Parameters, theta: Array, kind: Kind
+    term: ScreenedTerm, candidates: Sequence[Array], cells: Cells, parameters: Parameters, theta: Array, kind: MoveKind
 ) -> list[ScaleCandidate]:
     """All candidates with every second sd, the best of them with the others too."""
     sds, rest = SDS[kind], (cells, parameters, theta, kind)
@@ -118,7 +118,7 @@ def _try(
     cells: Cells,
     parameters: Parameters,
     theta: Array,
-    kind: Kind,
+    kind: MoveKind,
 ) -> list[ScaleCandidate]:
     """Several sds with the same length-scales, those of ``own`` (k_t,)."""
     width, sds = term.widths(own), np.log(tried)

@@ -33,7 +33,7 @@ from tobitgp.inference.input_scaling import log_scales
 from tobitgp.inference.method import EPUpdates, Method, loosened
 from tobitgp.inference.multistart import APART, LOOSE, Growth, likely_precisions
 from tobitgp.inference.partitioned import PartitionedRows, cut
-from tobitgp.inference.screening import MOST_LOADINGS, Kind, ScaleCandidate, screen
+from tobitgp.inference.screening import MOST_LOADINGS, MoveKind, ScaleCandidate, screen
 from tobitgp.inference.structured import CHECKED, gain_of_neighbours, gain_of_parameters
 from tobitgp.inference.vi import VIUpdates
 from tobitgp.likelihoods.censoring_noise import with_side_noises
@@ -61,7 +61,7 @@ LARGEST = 1e150
 OTHER_MAXIMUM = "another maximum"
 ROUNDS, GAINED, FAR = 4, 0.05, 3.0
 STRAYED = 1.5
-WORTH: dict[Kind, float] = {"replace": 1.0, "add": 3.0}  # nats that screening must predict for a climb
+WORTH: dict[MoveKind, float] = {"replace": 1.0, "add": 3.0}  # nats that screening must predict for a climb
 
 
 class Search:

@@ -16,7 +16,17 @@ import numpy as np
 
 from tobitgp.data.arrays import KindRows
 from tobitgp.errors import SpecError
-from tobitgp.inference.method import ROUGH, Given, LaplaceUpdates, Marginals, Method, Slopes, Traits, Update, is_number
+from tobitgp.inference.method import (
+    ROUGH,
+    GivenSettings,
+    LaplaceUpdates,
+    Marginals,
+    Method,
+    Slopes,
+    Traits,
+    Update,
+    is_number,
+)
 from tobitgp.likelihoods.censoring_noise import SideNoise
 from tobitgp.likelihoods.expectations import CrossEntropy, DrawnMeans
 from tobitgp.likelihoods.families import log_density_exact
@@ -106,7 +116,7 @@ class VIUpdates(Method):
     tol: float = 1e-7
     max_iterations: int = 500
     damping: float = 0.5
-    given: Given = field(default=(), compare=False)
+    given: GivenSettings = field(default=(), compare=False)
     name: ClassVar[str] = "vi"
 
     def __post_init__(self) -> None:

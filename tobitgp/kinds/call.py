@@ -17,6 +17,7 @@ from tobitgp.data.table import column_names
 from tobitgp.engines import Store
 from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
+from tobitgp.formula.functions import NamedFunctions
 from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.formula.spec import CureSpec, ModelSpec
 from tobitgp.kinds.mixture_fit import refuse_with_mixture
@@ -43,7 +44,7 @@ class Call:
     var_weights: Any = None
     missing: str = "drop"
     censored: str = "model"
-    functions: Mapping[str, Callable[..., Any]] | None = None
+    functions: NamedFunctions = None
     engine: Any = None
 
     def gives(self, name: str) -> bool:

@@ -24,7 +24,7 @@ from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.engines import row_chunks
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
-from tobitgp.numerics.bordered import Covariance, Factored, among, leading, rows, variances
+from tobitgp.numerics.bordered import CovarianceMatrix, Factored, among, leading, rows, variances
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.regression.maximum import KINDS, Maximum, is_lost, normal_root, root_of_rows
 from tobitgp.results.parameter_estimates import Linear, Transformed
@@ -51,8 +51,8 @@ class LikelihoodParts(Source):
     facts: Facts
     family: Family
     maximum: Maximum  # of columns less their ``centre``, whose level is that at the columns' means
-    covariance: Covariance  # (k, k), of all parameters in the order of ``maximum.parameters``
-    unidentified: Covariance  # (k, k), what that covariance does not cover, in the same order
+    covariance: CovarianceMatrix  # (k, k), of all parameters in the order of ``maximum.parameters``
+    unidentified: CovarianceMatrix  # (k, k), what that covariance does not cover, in the same order
     centre: Array  # (p,), taken from each linear column where an intercept, or a factor, takes it up
     cov_type: str
     log_jacobian: float  # what the log likelihood of log times needs to be that of the response
@@ -332,7 +332,7 @@ def uncentred(parts: LikelihoodParts, beta: Array) -> Array:
     return beta
 
 
-def as_written(parts: LikelihoodParts, V: Covariance) -> Covariance:
+def as_written(parts: LikelihoodParts, V: CovarianceMatrix) -> CovarianceMatrix:
     """A covariance in the coefficients of the columns as written, (p or more, p or more)."""
     return V if isinstance(V, Factored) else uncentred(parts, uncentred(parts, V).T)
 
@@ -379,7 +379,7 @@ def estimates_of_rows(
     return Estimates(at or parts.at, x, parts.units(x), V, N)
 
 
-def row_covariance(columns: Sequence[Columns], V: Covariance) -> Array:
+def row_covariance(columns: Sequence[Columns], V: CovarianceMatrix) -> Array:
     """Covariance (n, r, r) of the parameters of rows from that of the estimates."""
     n, r = len(columns[0]), len(columns)
     ends = np.cumsum([0, *(each.shape[1] for each in columns)])

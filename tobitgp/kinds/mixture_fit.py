@@ -26,7 +26,7 @@ from tobitgp.method_value import MethodValue, spelled
 from tobitgp.mixture import EMCM, MIXTURE_METHODS, VBCM, Dirichlet, DirichletProcess
 from tobitgp.mixture.arranged_rows import read_rows
 from tobitgp.mixture.family import MixtureFamily
-from tobitgp.mixture.methods import Method, MixtureAscent
+from tobitgp.mixture.methods import MixtureAscent, MixtureMethod
 from tobitgp.mixture.mixture_priors import Weights
 from tobitgp.results.views import named_columns
 from tobitgp.typing import Array
@@ -51,10 +51,10 @@ def refuse_with_mixture(given: Mapping[str, Any]) -> None:
             raise SpecError(f"{name}= {what}; mixture() takes no {name}=.")
 
 
-def choose_mixture_method(method: Any) -> Method:
+def choose_mixture_method(method: Any) -> MixtureMethod:
     """The method that ``method=`` of :func:`tobitgp.fit` means for a mixture."""
     if isinstance(method, MixtureAscent):
-        return cast(Method, method)
+        return cast(MixtureMethod, method)
     if isinstance(method, MethodValue):
         allowed = ", ".join(map(repr, ("auto", *MIXTURE_METHODS)))
         raise SpecError(
@@ -64,7 +64,7 @@ def choose_mixture_method(method: Any) -> Method:
 
 
 def read_mixture_priors(
-    priors: Any, family: MixtureFamily, method: Method, *, process: bool
+    priors: Any, family: MixtureFamily, method: MixtureMethod, *, process: bool
 ) -> tuple[dict[str, Any] | None, Weights | None]:
     """Prior of the components and prior of the weights."""
     if isinstance(method, EMCM):
@@ -101,7 +101,7 @@ def fit_components(
     covariates: pd.DataFrame | None,
     columns: Sequence[str],
     *,
-    method: Method,
+    method: MixtureMethod,
     priors: Any = None,
     rng: int | np.random.Generator | None = None,
     on_step: Callable[[Step], None] | None = None,
@@ -156,7 +156,7 @@ def _known_rows(partition: DataPartition, spec: ModelSpec, family: MixtureFamily
     return lower, upper, weight, *window
 
 
-def _best(found: list[MixtureParts], method: Method) -> MixtureParts:
+def _best(found: list[MixtureParts], method: MixtureMethod) -> MixtureParts:
     """The fit of the best number of components, with a record of all that were tried."""
     if len(found) == 1:
         return found[0]

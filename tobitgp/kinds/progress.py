@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tobitgp.errors import SpecError
-from tobitgp.inference.fitted import Step
+from tobitgp.inference.fitted import OnStep, Step
 
-OnStep = Callable[[Step], None]
 _QUIET = 1.0
 _EVERY = 0.1
 _EVALUATIONS = "{stage}: {evaluations} evaluations, {passes} passes over {rows:,} rows, log density {value:.3f}"

@@ -28,12 +28,12 @@ from tobitgp.numerics.quadrature import gauss_hermite
 from tobitgp.typing import Array, IntArray
 
 # Values (m,) and slopes (m, k) of some of the functions, at a point (m, k) of each.
-Functions = Callable[[Array, IntArray], tuple[Array, Array]]
+RowFunctions = Callable[[Array, IntArray], tuple[Array, Array]]
 _HALVINGS, _RISE, _ROUNDING, _LONGEST = 8, 1e-4, 1e-9, 2.0
 _LEAST = 1e-11  # expected rise that is worth a step
 
 
-def many_maxima(functions: Functions, start: Array, *, tol: float = 1e-6, most: int = 100) -> Array:
+def many_maxima(functions: RowFunctions, start: Array, *, tol: float = 1e-6, most: int = 100) -> Array:
     """Points (n, k) at which n functions are level, as far as rounding lets it be seen, by BFGS from starts (n, k)."""
     x, active = start.copy(), np.arange(len(start))
     value, slope = functions(x, active)
@@ -60,7 +60,7 @@ def _bounded(way: Array) -> Array:
 
 
 def _along(
-    functions: Functions, active: IntArray, x: Array, way: Array, value: Array, slope: Array
+    functions: RowFunctions, active: IntArray, x: Array, way: Array, value: Array, slope: Array
 ) -> tuple[Array, Array, Array]:
     """The longest steps, halved from the whole ones, that raise the values; none where rounding hides the rise."""
     share, rise = np.ones(len(active)), (way * slope).sum(axis=1)

@@ -152,8 +152,8 @@ class Wrapped(Likelihood):
         return self.noise.point(rows, f, sigma)
 
 
-Kind = Literal["exact", "left", "right", "interval", "open"]
-KINDS: tuple[Kind, ...] = ("exact", "left", "right", "interval", "open")
+SeenKind = Literal["exact", "left", "right", "interval", "open"]
+KINDS: tuple[SeenKind, ...] = ("exact", "left", "right", "interval", "open")
 
 _NARROW = -0.5
 _NODES, _WEIGHTS = (column[:, None] for column in np.polynomial.legendre.leggauss(16))
@@ -177,7 +177,7 @@ def kind_of(lower: Array, upper: Array) -> IntArray:
 
 
 def row_terms(
-    distribution: Distribution, kind: Kind, lower: Array, upper: Array, width: Array, eta: Array, tau: Array
+    distribution: Distribution, kind: SeenKind, lower: Array, upper: Array, width: Array, eta: Array, tau: Array
 ) -> Terms:
     """Log likelihood of rows of one kind, and derivatives to second order.
 

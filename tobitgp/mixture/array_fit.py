@@ -12,12 +12,12 @@ from tobitgp.engines import map_independent, single_blas_thread
 from tobitgp.errors import DataError, NumericalError, SpecError
 from tobitgp.mixture.arranged_rows import arrange, check_number, read_rows, subset
 from tobitgp.mixture.coordinate_ascent import Ascended, Stop, chunks_of, climb
-from tobitgp.mixture.evidence_bound import Bayes, MixtureState, Model, Points
+from tobitgp.mixture.evidence_bound import Bayes, MixtureState, Points, PosteriorModel
 from tobitgp.mixture.family import MixtureFamily
 from tobitgp.mixture.fitted_mixture import MixtureFit, describe
 from tobitgp.mixture.gaussian import Gaussian, Lognormal
 from tobitgp.mixture.given_starts import GivenStart, state_at
-from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
+from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, MixtureMethod
 from tobitgp.mixture.mixture_priors import ComponentPrior, Dirichlet, DirichletProcess, Weights
 from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Raw, WorkingRows
 from tobitgp.mixture.rates import ExponentialRates, Poisson
@@ -96,7 +96,7 @@ def fit_mixture(
     upper: Array,
     weight: Array | None = None,
     *,
-    method: Method | None = None,
+    method: MixtureMethod | None = None,
     rng: int | np.random.Generator | None = None,
     labels: Array | None = None,
     start: GivenStart | None = None,
@@ -126,14 +126,14 @@ def prepare_fit(
     upper: Array,
     weight: Array | None,
     labels: Array | None,
-    method: Method,
+    method: MixtureMethod,
     *,
     window: tuple[Array, Array] | None = None,
     family: str | MixtureFamily = "gaussian",
     k: int = 2,
     weights: Weights | None = None,
     prior: Mapping[str, Any] | None = None,
-) -> tuple[Model, WorkingRows, Raw]:
+) -> tuple[PosteriorModel, WorkingRows, Raw]:
     """The model, and the rows on the scale that is modelled and in the user's units."""
     kind = resolve_mixture_family(family)
     if isinstance(method, SVBCM) and method.draws is not None and not kind.expected:
@@ -151,7 +151,7 @@ def prepare_fit(
     return model, arrange(kind, raw, units, ties=model.adapts), raw
 
 
-def _with_rows(model: Model, rows: int) -> Model:
+def _with_rows(model: PosteriorModel, rows: int) -> PosteriorModel:
     """The model, a process of no more components than there are rows."""
     if isinstance(model, Bayes) and isinstance(model.weights, DirichletProcess):
         return replace(model, k=min(model.k, rows))
@@ -171,13 +171,17 @@ def _floor(family: MixtureFamily, given: float | None, working: WorkingRows) -> 
     return given**0.5 if family.free_of == "location and scale" else given
 
 
-def stop_of(method: Method, total: float) -> Stop:
+def stop_of(method: MixtureMethod, total: float) -> Stop:
     """When an ascent over rows of a total weight ends."""
     return Stop(max(method.tol * total, 1e-9), method.max_iter, method.relax, method.check)
 
 
 def _ascend(
-    model: Model, working: WorkingRows, method: Method, rng: np.random.Generator, given: MixtureState | None
+    model: PosteriorModel,
+    working: WorkingRows,
+    method: MixtureMethod,
+    rng: np.random.Generator,
+    given: MixtureState | None,
 ) -> MixtureEnds:
     """The highest end, from a given state among others, and the ends of all ascents."""
     k = model.k
@@ -209,7 +213,9 @@ def _ascend(
     return MixtureEnds(best, np.array([one.value for one in climbs]), path)
 
 
-def _after_steps(model: Model, working: WorkingRows, runs: Sequence[StochasticEnd], method: SVBCM) -> MixtureEnds:
+def _after_steps(
+    model: PosteriorModel, working: WorkingRows, runs: Sequence[StochasticEnd], method: SVBCM
+) -> MixtureEnds:
     """The highest end of stochastic steps, evaluated once on all rows."""
     chunks, once = chunks_of(working, model.k), Stop(0.0, passes=1)
     climbs = [climb(model, chunks, one.state, once) for one in runs]
@@ -218,14 +224,14 @@ def _after_steps(model: Model, working: WorkingRows, runs: Sequence[StochasticEn
     return MixtureEnds(best, np.array([one.value for one in climbs]), path)
 
 
-def _highest_path(model: Model, runs: Sequence[StochasticEnd], climbs: Sequence[Ascended]) -> Array:
+def _highest_path(model: PosteriorModel, runs: Sequence[StochasticEnd], climbs: Sequence[Ascended]) -> Array:
     """The path of the steps from which an ascent came highest; none without steps."""
     best = max(zip(climbs, runs, strict=False), key=lambda pair: worth(model, pair[0]), default=None)
     return np.zeros(0) if best is None else best[1].path
 
 
 def _climb_all(
-    model: Model, chunks: Sequence[MixtureRows], begins: Sequence[MixtureState], stop: Stop
+    model: PosteriorModel, chunks: Sequence[MixtureRows], begins: Sequence[MixtureState], stop: Stop
 ) -> list[Ascended]:
     heavy = len(begins) > 1 and model.k * sum(map(len, chunks)) > _HEAVY
     return map_independent(lambda state: climb(model, chunks, state, stop), begins, heavy=heavy)
@@ -250,7 +256,7 @@ def _best_of_more(
 
 
 def _climb_beside(
-    model: Model,
+    model: PosteriorModel,
     working: WorkingRows,
     chunks: Sequence[MixtureRows],
     ends: Sequence[Ascended],
@@ -278,7 +284,7 @@ def _climb_beside(
     return found
 
 
-def _unlike(model: Model, climbs: Sequence[Ascended], number: int) -> list[MixtureState]:
+def _unlike(model: PosteriorModel, climbs: Sequence[Ascended], number: int) -> list[MixtureState]:
     """States of the highest ends, no two of them alike."""
     kept = list[tuple[Array, MixtureState]]()
     for one in sorted(climbs, key=lambda one: -worth(model, one)):
@@ -289,12 +295,12 @@ def _unlike(model: Model, climbs: Sequence[Ascended], number: int) -> list[Mixtu
     return [state for _, state in kept[:number]]
 
 
-def highest(model: Model, climbs: Sequence[Ascended]) -> Ascended:
+def highest(model: PosteriorModel, climbs: Sequence[Ascended]) -> Ascended:
     """The ascent with the highest end."""
     return max(climbs, key=lambda one: worth(model, one))
 
 
-def worth(model: Model, end: Ascended) -> float:
+def worth(model: PosteriorModel, end: Ascended) -> float:
     """Objective less log n for each component that a bound alone keeps from closing in on one of n values; (EM9)."""
     if not isinstance(model, Points) or model.k == 1:
         return end.value

@@ -18,8 +18,8 @@ import numpy as np
 
 from tobitgp.engines import add_up, row_chunks
 from tobitgp.errors import NumericalError
-from tobitgp.mixture.evidence_bound import MixtureState, Model
-from tobitgp.mixture.family import MixtureFamily, RowStatistics, Sums, Terms
+from tobitgp.mixture.evidence_bound import MixtureState, PosteriorModel
+from tobitgp.mixture.family import MixtureFamily, PlugInTerms, RowStatistics, Sums
 from tobitgp.mixture.mixture_rows import MixtureRows, WorkingRows
 from tobitgp.mixture.unseen_values import unseen_sums
 from tobitgp.numerics.linear_algebra import History, extrapolated, remember
@@ -48,7 +48,7 @@ def chunks_of(working: WorkingRows, k: int) -> list[MixtureRows]:
 
 def sum_over(
     chunks: Iterable[MixtureRows],
-    terms_of: Terms,
+    terms_of: PlugInTerms,
     theta: Array,
     log_weight: Array,
     assign: np.random.Generator | None = None,
@@ -148,7 +148,9 @@ class Extrapolation:
     radius: float = np.inf  # longest jump, in posterior standard deviations
     size: float = 0.0  # length of the last one proposed
 
-    def propose(self, model: Model, state: MixtureState, goal: MixtureState, counts: Array) -> MixtureState | None:
+    def propose(
+        self, model: PosteriorModel, state: MixtureState, goal: MixtureState, counts: Array
+    ) -> MixtureState | None:
         """Note a state and its step's goal, and extrapolate; None where nothing follows from so few states."""
         with np.errstate(all="ignore"):
             if not len(self.scale):
@@ -173,14 +175,14 @@ class Extrapolation:
         self.radius = max(self.radius, _GROW * self.size) if higher else _SHRINK * self.size
 
 
-def evaluate(model: Model, chunks: Sequence[MixtureRows], state: MixtureState) -> tuple[float, Sums]:
+def evaluate(model: PosteriorModel, chunks: Sequence[MixtureRows], state: MixtureState) -> tuple[float, Sums]:
     """Objective at a state, and the sums of its pass."""
     theta, log_weight, penalty = model.view(state)
     sums = sum_over(chunks, model.family.terms, theta, log_weight)
     return sums.log_norm - penalty, sums
 
 
-def climb(model: Model, chunks: Sequence[MixtureRows], start: MixtureState, stop: Stop) -> Ascended:
+def climb(model: PosteriorModel, chunks: Sequence[MixtureRows], start: MixtureState, stop: Stop) -> Ascended:
     """Ascend from a state: what lowers the objective is taken back, and a shorter step tried, last a cautious one."""
     state, (value, sums) = start, evaluate(model, chunks, start)
     if not np.isfinite(value):
@@ -210,7 +212,7 @@ def climb(model: Model, chunks: Sequence[MixtureRows], start: MixtureState, stop
 
 
 def _tries(
-    model: Model, state: MixtureState, sums: Sums, step: float, past: Extrapolation | None
+    model: PosteriorModel, state: MixtureState, sums: Sums, step: float, past: Extrapolation | None
 ) -> Iterator[tuple[float, MixtureState]]:
     """Where to go from a state, the boldest first, with the factor by which each stretches the step to its goal."""
     goal = model.improve(state, sums)

@@ -235,4 +235,4 @@ class Points:
         return self.family.distribution(state.components, units)
 
 
-Model = Bayes | Points
+PosteriorModel = Bayes | Points

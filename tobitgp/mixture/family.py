@@ -155,7 +155,7 @@ class RowStatistics(NamedTuple):
     statistics: tuple[Array, ...]  # (K, n), what the update of the components needs
 
 
-Terms = Callable[[MixtureRows, Array], RowStatistics]  # rows under plug-in parameters (D, K)
+PlugInTerms = Callable[[MixtureRows, Array], RowStatistics]  # rows under plug-in parameters (D, K)
 
 
 class MixtureFamily(ABC):

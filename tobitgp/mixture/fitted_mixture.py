@@ -26,11 +26,11 @@ from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.mixture.arranged_rows import arrange, read_rows
 from tobitgp.mixture.coordinate_ascent import Ascended, chunks_of, evaluate, probabilities, sum_over
-from tobitgp.mixture.evidence_bound import Bayes, MixtureState, Model, Points
+from tobitgp.mixture.evidence_bound import Bayes, MixtureState, Points, PosteriorModel
 from tobitgp.mixture.family import blocks
-from tobitgp.mixture.methods import EMCM, SVBCM, Method
+from tobitgp.mixture.methods import EMCM, SVBCM, MixtureMethod
 from tobitgp.mixture.mixture_priors import DirichletProcess
-from tobitgp.mixture.mixture_rows import KINDS, Kind, MixtureUnits, Raw, WorkingRows
+from tobitgp.mixture.mixture_rows import KINDS, MixtureRowKind, MixtureUnits, Raw, WorkingRows
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.numerics.log_probabilities import weighted
 from tobitgp.numerics.roots import slope
@@ -46,7 +46,7 @@ _CHUNK = 8192
 class Mixture:
     """A mixture at a state. Component arrays are ordered by mean, under a Dirichlet process empty ones last."""
 
-    model: Model  # `Bayes` or `Points`, on the scale that is modelled
+    model: PosteriorModel  # `Bayes` or `Points`, on the scale that is modelled
     state: MixtureState  # posterior or point estimates on the scale that is modelled, components in its order
     order: IntArray  # (K,), where each component stands in the state; not 0, 1, ... only under a Dirichlet process
     units: MixtureUnits  # of the scale that is modelled
@@ -114,7 +114,7 @@ class Mixture:
 class MixtureFit(Mixture):
     """A fitted mixture."""
 
-    method: Method
+    method: MixtureMethod
     objective: float  # evidence lower bound, or log likelihood, of the response as written
     trace: Array  # (T,), objective after each accepted pass of the last ascent
     path: Array  # (m,), objective along stochastic steps, at `stochastic_steps.path_steps`; none of other methods
@@ -259,25 +259,31 @@ def impute(fit: MixtureFit, lower: Array, upper: Array) -> tuple[Array, Array]:
     return mean, variance
 
 
-def order_components(model: Model, state: MixtureState, counts: Array) -> IntArray:
+def order_components(model: PosteriorModel, state: MixtureState, counts: Array) -> IntArray:
     """Where the first, second, ... component stands in a state, (K,): by mean, under a process empty ones last."""
     location = model.family.location(model.view(state).theta)
     return np.lexsort((location, _is_process(model) & (counts < HELD)))
 
 
-def _is_process(model: Model) -> bool:
+def _is_process(model: PosteriorModel) -> bool:
     return isinstance(model, Bayes) and isinstance(model.weights, DirichletProcess)
 
 
 def describe(
-    model: Model, method: Method, working: WorkingRows, best: Ascended, ends: Array, path: Array, raw: Raw
+    model: PosteriorModel,
+    method: MixtureMethod,
+    working: WorkingRows,
+    best: Ascended,
+    ends: Array,
+    path: Array,
+    raw: Raw,
 ) -> MixtureFit:
     """Put the components in order, and say what a user should be warned of."""
     state, (theta, log_weight, _) = best.state, model.view(best.state)
     order = order_components(model, state, best.sums.counts)
     chunks = chunks_of(working, len(order))
 
-    def counts_of(*kinds: Kind) -> Array:
+    def counts_of(*kinds: MixtureRowKind) -> Array:
         of_kinds = [rows for rows in chunks if rows.kind in kinds]
         return sum_over(of_kinds, model.family.terms, theta, log_weight).counts[order]
 
@@ -309,8 +315,8 @@ def describe(
 
 
 def _notes(
-    model: Model,
-    method: Method,
+    model: PosteriorModel,
+    method: MixtureMethod,
     best: Ascended,
     working: WorkingRows,
     placed: Array,
@@ -349,7 +355,7 @@ def _notes(
     return tuple(notes)
 
 
-def _outside(model: Model, raw: Raw, ends: Array, median: float) -> str:
+def _outside(model: PosteriorModel, raw: Raw, ends: Array, median: float) -> str:
     """Where a median lies that is outside of all values and limits, ``ends``."""
     if model.family.support == "real" or median > ends.max():
         return f"lies beyond the data ({ends.min():.4g} to {ends.max():.4g}): "

@@ -9,7 +9,7 @@ import numpy as np
 from tobitgp.errors import SpecError
 from tobitgp.mixture.arranged_rows import arrange
 from tobitgp.mixture.coordinate_ascent import chunks_of, sum_over, sums_given
-from tobitgp.mixture.evidence_bound import Bayes, MixtureState, Model
+from tobitgp.mixture.evidence_bound import Bayes, MixtureState, PosteriorModel
 from tobitgp.mixture.family import MixtureFamily, Sums, inverse
 from tobitgp.mixture.mixture_priors import DirichletProcess
 from tobitgp.mixture.mixture_rows import MixtureRows, MixtureUnits, Raw
@@ -38,7 +38,7 @@ class StartResponsibilities:
 GivenStart = StartParameters | StartResponsibilities
 
 
-def state_at(model: Model, raw: Raw, units: MixtureUnits, start: GivenStart) -> MixtureState:
+def state_at(model: PosteriorModel, raw: Raw, units: MixtureUnits, start: GivenStart) -> MixtureState:
     """The state to which a start leads: one update of the components from the rows, given their responsibilities."""
     family = model.family
     working = arrange(family, raw, units, collapse=False, ties=model.adapts)
@@ -68,7 +68,7 @@ def _sums_of(parts: tuple[MixtureRows, ...], r: Array, family: MixtureFamily, th
     return Sums(np.nan, np.sum([one.counts for one in each], axis=0), np.sum([one.statistics for one in each], axis=0))
 
 
-def _first(model: Model, theta: Array, sums: Sums) -> MixtureState:
+def _first(model: PosteriorModel, theta: Array, sums: Sums) -> MixtureState:
     with np.errstate(all="ignore"):
         return model.first(theta, sums)
 
@@ -80,7 +80,7 @@ def _padded(family: MixtureFamily, theta: Array, k: int) -> Array:
     return out
 
 
-def _check_number(model: Model, number: int) -> None:
+def _check_number(model: PosteriorModel, number: int) -> None:
     process = isinstance(model, Bayes) and isinstance(model.weights, DirichletProcess)
     if number == model.k or (process and number < model.k):
         return

@@ -181,7 +181,7 @@ class EMCM(MixtureAscent):
     name: ClassVar[str] = "em"
 
 
-Method = VBCM | SVBCM | EMCM
+MixtureMethod = VBCM | SVBCM | EMCM
 MIXTURE_METHODS: dict[str, type[VBCM] | type[SVBCM] | type[EMCM]] = {
     method.name: method for method in (VBCM, SVBCM, EMCM)
 }

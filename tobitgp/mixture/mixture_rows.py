@@ -11,8 +11,8 @@ from tobitgp.data.arrays import take
 from tobitgp.typing import Array, IntArray
 
 Support = Literal["real", "positive", "counts"]
-Kind = Literal["exact", "left", "right", "interval", "outside"]  # the last one of windows
-KINDS: tuple[Kind, ...] = ("exact", "left", "right", "interval")
+MixtureRowKind = Literal["exact", "left", "right", "interval", "outside"]  # the last one of windows
+KINDS: tuple[MixtureRowKind, ...] = ("exact", "left", "right", "interval")
 
 
 class MixtureUnits(NamedTuple):
@@ -26,7 +26,7 @@ class MixtureUnits(NamedTuple):
 class MixtureRows:
     """Rows of one kind, on the scale that is modelled."""
 
-    kind: Kind
+    kind: MixtureRowKind
     lower: Array  # (n,), the value lies in (lower, upper]; equal on exact rows
     upper: Array  # (n,)
     width: Array  # (n,), ``upper - lower``, taken before anything was rounded away; of exact rows `rounding_of_ties`

@@ -18,7 +18,7 @@ import numpy as np
 from tobitgp.errors import DataError
 from tobitgp.mixture.arranged_rows import arrange, subset, to_working
 from tobitgp.mixture.coordinate_ascent import Ascended, Stop, chunks_of, climb, probabilities, sums_given
-from tobitgp.mixture.evidence_bound import Bayes, MixtureState, Model, Points
+from tobitgp.mixture.evidence_bound import Bayes, MixtureState, Points, PosteriorModel
 from tobitgp.mixture.family import MixtureFamily, Sums
 from tobitgp.mixture.mixture_rows import MixtureRows, MixtureUnits, Raw, WorkingRows
 from tobitgp.mixture.predictive import Predictive, draw_between
@@ -110,7 +110,9 @@ def _middles(lower: Array, upper: Array, centre: float) -> tuple[Array, list[Boo
         return np.select(kinds, [0.5 * lower + 0.5 * upper, lower, upper], centre), kinds
 
 
-def starts(model: Model, working: WorkingRows, k: int, number: int, rng: np.random.Generator) -> list[MixtureState]:
+def starts(
+    model: PosteriorModel, working: WorkingRows, k: int, number: int, rng: np.random.Generator
+) -> list[MixtureState]:
     """Some states, four of five from k-means++, the others from random responsibilities."""
     some = subset(working, _MOST_ROWS)
     out = []
@@ -125,7 +127,7 @@ def starts(model: Model, working: WorkingRows, k: int, number: int, rng: np.rand
     return out
 
 
-def cut(model: Model, working: WorkingRows, k: int, rng: np.random.Generator) -> list[MixtureState]:
+def cut(model: PosteriorModel, working: WorkingRows, k: int, rng: np.random.Generator) -> list[MixtureState]:
     """States that give each component the rows between two cuts, at the widest gaps, at ranks, and evenly spread."""
     rows = imputed(model.family, subset(working, _MOST_ROWS), rng)
     values = model.family.evenly(rows.upper)
@@ -145,7 +147,7 @@ def cut(model: Model, working: WorkingRows, k: int, rng: np.random.Generator) ->
 
 
 def moved(
-    model: Model,
+    model: PosteriorModel,
     working: WorkingRows,
     state: MixtureState,
     number: int,
@@ -177,7 +179,7 @@ def moved(
     return [one for one in out if np.isfinite(one.components).all()]
 
 
-def _crowded(model: Model, rows: MixtureRows, theta: Array, log_weight: Array, rank: Array) -> Array:
+def _crowded(model: PosteriorModel, rows: MixtureRows, theta: Array, log_weight: Array, rank: Array) -> Array:
     """Of each length the two runs of rows (their share, rank of the middle) that a mixture expects least."""
     order, found = np.argsort(rows.upper), []
     y, rank = rows.upper[order], rank[order]
@@ -194,7 +196,7 @@ def _crowded(model: Model, rows: MixtureRows, theta: Array, log_weight: Array, r
     return np.array(found).reshape(-1, 2)
 
 
-def _state(model: Model, rows: MixtureRows, r: Array, theta: Array) -> MixtureState:
+def _state(model: PosteriorModel, rows: MixtureRows, r: Array, theta: Array) -> MixtureState:
     """The state to which responsibilities (k, n) of exact rows lead."""
     with np.errstate(all="ignore"):
         return model.first(theta, Sums(*sums_given(rows, r, model.family, theta)))

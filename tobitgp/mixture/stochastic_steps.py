@@ -29,8 +29,8 @@ from scipy.special import logsumexp
 
 from tobitgp.mixture.arranged_rows import subset
 from tobitgp.mixture.coordinate_ascent import chunks_of, evaluate, sum_over
-from tobitgp.mixture.evidence_bound import MixtureState, Model
-from tobitgp.mixture.family import MixtureFamily, RowStatistics, Sums, Terms
+from tobitgp.mixture.evidence_bound import MixtureState, PosteriorModel
+from tobitgp.mixture.family import MixtureFamily, PlugInTerms, RowStatistics, Sums
 from tobitgp.mixture.methods import SVBCM
 from tobitgp.mixture.mixture_rows import MixtureRows, WorkingRows
 from tobitgp.numerics.unimodal import Domain, find_range
@@ -40,7 +40,7 @@ _LEAST_FALL, _MOST_FALL = 0.5, 2.0  # nats, between which a density falls up to 
 _TRIES = 60
 
 
-def sampled_terms(family: MixtureFamily, draws: int, rng: np.random.Generator) -> Terms:
+def sampled_terms(family: MixtureFamily, draws: int, rng: np.random.Generator) -> PlugInTerms:
     """As ``terms`` of the family, censored rows by so many draws each."""
 
     def terms(rows: MixtureRows, theta: Array) -> RowStatistics:
@@ -169,7 +169,7 @@ def path_steps(n_steps: int) -> IntArray:
 
 
 def run(
-    model: Model, working: WorkingRows, state: MixtureState, settings: SVBCM, rng: np.random.Generator
+    model: PosteriorModel, working: WorkingRows, state: MixtureState, settings: SVBCM, rng: np.random.Generator
 ) -> StochasticEnd:
     """Take ``settings.n_steps`` steps, and follow the bound on all rows or on 20,000 spread evenly over them."""
     chunks = chunks_of(subset(working, PATH_ROWS) if sum(map(len, working.parts)) > PATH_ROWS else working, model.k)
@@ -233,7 +233,7 @@ class StochasticStep(NamedTuple):
 
 
 def step_along(
-    model: Model,
+    model: PosteriorModel,
     state: MixtureState,
     batch: Sequence[MixtureRows],
     size: float,

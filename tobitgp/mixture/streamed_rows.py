@@ -13,7 +13,7 @@ from tobitgp.errors import DataError
 from tobitgp.mixture.arranged_rows import arrange, read_rows, subset
 from tobitgp.mixture.array_fit import STAGE_ROWS, highest, prepare_fit, resolve_mixture_family, stop_of
 from tobitgp.mixture.coordinate_ascent import chunks_of, climb
-from tobitgp.mixture.evidence_bound import MixtureState, Model
+from tobitgp.mixture.evidence_bound import MixtureState, PosteriorModel
 from tobitgp.mixture.fitted_mixture import Mixture, order_components
 from tobitgp.mixture.methods import SVBCM
 from tobitgp.mixture.mixture_rows import MixtureUnits, Raw, WorkingRows
@@ -49,7 +49,7 @@ class FirstRows:
 class Stream:
     """A fit that goes on as rows arrive."""
 
-    model: Model
+    model: PosteriorModel
     state: MixtureState
     units: MixtureUnits  # those of the first rows, kept
     settings: SVBCM

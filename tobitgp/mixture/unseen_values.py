@@ -18,19 +18,21 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import logsumexp
 
-from tobitgp.mixture.family import Terms
-from tobitgp.mixture.mixture_rows import Kind, MixtureRows
+from tobitgp.mixture.family import PlugInTerms
+from tobitgp.mixture.mixture_rows import MixtureRowKind, MixtureRows
 from tobitgp.typing import Array, BoolArray
 
 _ROUNDING = 1e-15
 
 
-def unseen_sums(windows: MixtureRows, terms_of: Terms, theta: Array, log_weight: Array) -> tuple[float, Array, Array]:
+def unseen_sums(
+    windows: MixtureRows, terms_of: PlugInTerms, theta: Array, log_weight: Array
+) -> tuple[float, Array, Array]:
     """What windows bring to the sums of a pass: of the objective, counts (K,) and statistics (S, K)."""
     log_seen = log_seen_share(windows, terms_of, theta, log_weight)
     log_norm, counts = -float(log_seen @ windows.weight), np.zeros(len(log_weight))
     statistics = np.zeros((0, len(log_weight)))
-    sides: tuple[tuple[Kind, Array], ...] = (("left", windows.lower), ("right", windows.upper))
+    sides: tuple[tuple[MixtureRowKind, Array], ...] = (("left", windows.lower), ("right", windows.upper))
     for kind, end in sides:
         at = np.flatnonzero(np.isfinite(end))
         if not len(at):
@@ -43,11 +45,11 @@ def unseen_sums(windows: MixtureRows, terms_of: Terms, theta: Array, log_weight:
     return log_norm, counts, statistics
 
 
-def log_seen_share(windows: MixtureRows, terms_of: Terms, theta: Array, log_weight: Array) -> Array:
+def log_seen_share(windows: MixtureRows, terms_of: PlugInTerms, theta: Array, log_weight: Array) -> Array:
     """Logarithms (n,) of 1 - G in (MIX27), each from probabilities inside of the window."""
     entry, exit = np.isfinite(windows.lower), np.isfinite(windows.upper)
     log_inside = np.empty((len(log_weight), len(windows)))
-    kinds: tuple[tuple[Kind, BoolArray, Array], ...] = (
+    kinds: tuple[tuple[MixtureRowKind, BoolArray, Array], ...] = (
         ("right", entry & ~exit, windows.lower),
         ("left", exit & ~entry, windows.upper),
         ("interval", entry & exit, windows.lower),
@@ -61,7 +63,7 @@ def log_seen_share(windows: MixtureRows, terms_of: Terms, theta: Array, log_weig
     return np.logaddexp(log_rest, logsumexp(log_inside + log_weight[:, None], axis=0))
 
 
-def _rows(kind: Kind, windows: MixtureRows, end: Array) -> MixtureRows:
+def _rows(kind: MixtureRowKind, windows: MixtureRows, end: Array) -> MixtureRows:
     """Rows censored at an end of each window, or to the window itself."""
     if kind == "interval":
         return replace(windows, kind=kind)

@@ -25,10 +25,10 @@ from tobitgp.nondetects.sample_results import (
 from tobitgp.nondetects.value_order import flipped, order_of, peto_scores, recensored
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.predict import check_alpha
-from tobitgp.results.words import Rows
+from tobitgp.results.words import LabelledValues
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
-Groups = dict[str, BoolArray]
+GroupRows = dict[str, BoolArray]
 
 # Of lifelines' multivariate_logrank_test on flipped values, with the name that tables have.
 _WEIGHTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -89,7 +89,7 @@ class GroupResults(NondetectResults):
         reach = np.exp(float(ndtri(1.0 - 0.5 * check_alpha(alpha))) * self.errors)
         return pd.DataFrame({"lower": self.estimates / reach, "upper": self.estimates * reach})
 
-    def _numbers(self) -> Rows:
+    def _numbers(self) -> LabelledValues:
         error = "" if np.isnan(self.pvalue_error) else f" (+-{self.pvalue_error:.1g})"
         name = "Statistic:" if error else f"Chi2({self.df}):"
         return [(name, f"{self.statistic:.4f}"), ("P-value:", in_words(self.pvalue) + error)]
@@ -192,7 +192,7 @@ def test_groups(
     )
 
 
-def _read(formula: str, data: Frame) -> tuple[Sample, Groups]:
+def _read(formula: str, data: Frame) -> tuple[Sample, GroupRows]:
     """The response of a formula, and rows of the groups that the one column right of it names."""
     model = Model(formula, data, family="gaussian")
     names = [v.name for v in model.spec.variables if v.role == "linear"]
@@ -203,7 +203,7 @@ def _read(formula: str, data: Frame) -> tuple[Sample, Groups]:
     return sample_of(model, model.endog_names), groups_of(frame[names[0]].reset_index(drop=True))
 
 
-def _check_groups(sample: Sample, groups: Groups, method: str) -> None:
+def _check_groups(sample: Sample, groups: GroupRows, method: str) -> None:
     """Refuse one group, too few detects, and for a likelihood groups without them, whose means have no estimate."""
     if len(groups) < 2:
         raise DataError(f"All rows are in the group {next(iter(groups))!r}; a comparison needs two at least.")
@@ -225,7 +225,7 @@ class _Test:
     draws: int
     rng: int | np.random.Generator | None
 
-    def __call__(self, sample: Sample, groups: Groups) -> tuple[float, float, float]:
+    def __call__(self, sample: Sample, groups: GroupRows) -> tuple[float, float, float]:
         """Statistic, p and its Monte Carlo error of some groups, other rows left out."""
         rows = np.any(list(groups.values()), axis=0)
         part, code = sample.take(rows), _codes(groups)[rows]
@@ -271,7 +271,7 @@ def _fit_lognormal(sample: Sample, code: IntArray) -> Any:
     return fit("interval(lower, upper) ~ group", data, family="lognormal")
 
 
-def _ratios(sample: Sample, groups: Groups) -> tuple[pd.Series[float], pd.Series[float]]:
+def _ratios(sample: Sample, groups: GroupRows) -> tuple[pd.Series[float], pd.Series[float]]:
     """Ratios of geometric means of all pairs of groups, and standard errors of their logarithms."""
     res = _fit_lognormal(sample, _codes(groups))
     k, pairs = len(groups), list(combinations(range(len(groups)), 2))
@@ -286,19 +286,19 @@ def _ratios(sample: Sample, groups: Groups) -> tuple[pd.Series[float], pd.Series
     return pd.Series(np.exp(logs), index=index), pd.Series(errors, index=index)
 
 
-def _mean_scores(sample: Sample, groups: Groups) -> tuple[pd.Series[float], pd.Series[float]]:
+def _mean_scores(sample: Sample, groups: GroupRows) -> tuple[pd.Series[float], pd.Series[float]]:
     """Mean scores after Gehan over the number of other rows."""
     scores = order_of(sample).scores() / (len(sample) - 1.0)
     means = pd.Series({name: float(scores[rows].mean()) for name, rows in groups.items()})
     return means, means * np.nan
 
 
-def _codes(groups: Groups) -> IntArray:
+def _codes(groups: GroupRows) -> IntArray:
     """Numbers of the groups of the rows."""
     return np.asarray(np.select(list(groups.values()), list(range(len(groups)))), dtype=np.intp)
 
 
-def _pairwise(test: _Test, sample: Sample, groups: Groups, adjust: str) -> pd.DataFrame:
+def _pairwise(test: _Test, sample: Sample, groups: GroupRows, adjust: str) -> pd.DataFrame:
     """The test of each pair of groups, where there are three or more, with adjusted p-values."""
     columns = ["statistic", "pvalue", "pvalue_adjusted"]
     if len(groups) < 3:

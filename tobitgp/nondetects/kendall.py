@@ -23,7 +23,7 @@ from tobitgp.nondetects.sample_results import (
 )
 from tobitgp.nondetects.value_order import Order, dropped_note, order_of, read_columns
 from tobitgp.numerics.sampling import generator
-from tobitgp.results.words import Rows
+from tobitgp.results.words import LabelledValues
 from tobitgp.typing import Array
 
 FEW = 200  # rows up to which p comes from permutations
@@ -176,7 +176,7 @@ class KendallResults(NondetectResults):
         """Both correlations, by name; pure numbers."""
         return pd.Series({"tau-a": self.tau_a, "tau-b": self.tau_b})
 
-    def _numbers(self) -> Rows:
+    def _numbers(self) -> LabelledValues:
         rows = [("S:", f"{self.statistic:.0f}"), ("Variance of S:", f"{self.variance:.1f}")]
         rows += [("P-value, normal:", in_words(self.pvalue_normal)), ("P-value, NADA's:", in_words(self.pvalue_nada))]
         if not np.isnan(self.pvalue_permutation):

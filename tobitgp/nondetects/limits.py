@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tobitgp.errors import DataError, SpecError
-from tobitgp.nondetects.means import Method, Of, Tail, mean_limits, read_options, skewness_note
+from tobitgp.nondetects.means import IntervalMethod, Of, TailRule, mean_limits, read_options, skewness_note
 from tobitgp.nondetects.sample import Sample, clopper_pearson, read_values
 from tobitgp.nondetects.sample_likelihood import FamilyName, MaximumLikelihood, family_of, maximise
 from tobitgp.nondetects.sample_results import Limit, limit_of, percent, read_choice
@@ -19,12 +19,12 @@ COUNTED_AS_DETECTS = "Non-detects count as if detected: kept for agreement with 
 def upper_confidence_limit(
     y: Any,
     censored: Any = None,
-    method: Method | None = None,
+    method: IntervalMethod | None = None,
     *,
     of: Of | None = None,
     confidence: float = 0.95,
     family: FamilyName = "lognormal",
-    km_tail: Tail = "efron",
+    km_tail: TailRule = "efron",
     bootstrap: int = 2000,
     rng: int | np.random.Generator | None = None,
 ) -> Limit:

@@ -33,7 +33,7 @@ from tobitgp.nondetects.sample_results import read_choice, read_resamples
 from tobitgp.numerics.nonparametric import SurvivalSteps, risk_sets
 from tobitgp.typing import Array, BoolArray, IntArray
 
-Tail = Literal["efron", "smallest_detect", "bounds"]
+TailRule = Literal["efron", "smallest_detect", "bounds"]
 _ROUNDING = 1e-12
 
 
@@ -66,10 +66,10 @@ class KaplanMeier:
 
 def check_tail(km_tail: str) -> None:
     """Refuse a convention that nobody has."""
-    read_choice(km_tail, "km_tail", get_args(Tail))
+    read_choice(km_tail, "km_tail", get_args(TailRule))
 
 
-def kaplan_meier_of(sample: Sample, km_tail: Tail = "efron") -> KaplanMeier:
+def kaplan_meier_of(sample: Sample, km_tail: TailRule = "efron") -> KaplanMeier:
     """Estimate F, and the moments under a convention for the mass below the smallest detect."""
     check_tail(km_tail)
     sample.check_left("Kaplan-Meier")
@@ -103,7 +103,7 @@ def standard_error(sets: SurvivalSteps, end: float) -> float:
         return float(np.sqrt(np.sum(area[used] ** 2 * d / (n * (n - d))) * m / (m - 1.0)))
 
 
-def km_means(values: Array, censored: BoolArray, rows: IntArray, km_tail: Tail) -> Array:
+def km_means(values: Array, censored: BoolArray, rows: IntArray, km_tail: TailRule) -> Array:
     """Means of samples that each row of ``rows``, indices (B, n), makes of one sample; (B,)."""
     u, code = np.unique(values, return_inverse=True)
     B, m = len(rows), len(u)
@@ -161,7 +161,7 @@ def _gauss_legendre() -> tuple[Array, Array]:
 
 
 Of = Literal["km", "ros", "mle"]
-Method = Literal["bca", "profile", "cox", "delta", "land", "km-t", "km-chebyshev"]
+IntervalMethod = Literal["bca", "profile", "cox", "delta", "land", "km-t", "km-chebyshev"]
 METHODS: dict[str, tuple[str, ...]] = {
     "km": ("bca", "km-t", "km-chebyshev"),
     "ros": ("bca",),
@@ -184,9 +184,9 @@ class MeanOptions(NamedTuple):
     """How a mean is estimated and its limits are computed."""
 
     of: Of
-    method: Method
+    method: IntervalMethod
     family: str
-    km_tail: Tail
+    km_tail: TailRule
     bootstrap: int
     rng: Any
 
@@ -194,7 +194,7 @@ class MeanOptions(NamedTuple):
 def read_options(of: Any, method: Any, family: str, km_tail: Any, bootstrap: Any, rng: Any) -> MeanOptions:
     """The defaults of a method, and of what it is a method of; refuse what does not go together."""
     if method is not None:
-        read_choice(method, "method", get_args(Method))
+        read_choice(method, "method", get_args(IntervalMethod))
     if of is not None:
         read_choice(of, "of", METHODS)
     if of is None:

@@ -17,7 +17,7 @@ from tobitgp.nondetects.sample import Sample
 from tobitgp.nondetects.sample_results import NondetectResults, describe, in_words, read_choice
 from tobitgp.nondetects.value_order import dropped_note, read_columns
 from tobitgp.results.predict import check_alpha
-from tobitgp.results.words import Rows
+from tobitgp.results.words import LabelledValues
 from tobitgp.typing import Array
 
 _LEAST = 2
@@ -72,7 +72,7 @@ class PairedResults(NondetectResults):
             ends = {"lower": self.estimates / np.exp(reach), "upper": self.estimates * np.exp(reach)}
         return pd.DataFrame(ends)
 
-    def _numbers(self) -> Rows:
+    def _numbers(self) -> LabelledValues:
         whole = float(self.statistic).is_integer()
         rows = [("Statistic:", f"{self.statistic:.0f}" if whole else f"{self.statistic:.4f}")]
         rows.append(("P-value:", in_words(self.pvalue)))

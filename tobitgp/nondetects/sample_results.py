@@ -12,7 +12,7 @@ import pandas as pd
 from tobitgp.errors import SpecError
 from tobitgp.nondetects.sample import Sample
 from tobitgp.results.predict import check_alpha
-from tobitgp.results.words import Rows
+from tobitgp.results.words import LabelledValues
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
@@ -66,7 +66,12 @@ def _in_words(limits: Array) -> str:
 
 
 def report(
-    title: str, method: str, numbers: Rows, samples: pd.DataFrame, sections: Sequence[Section], notes: Sequence[str]
+    title: str,
+    method: str,
+    numbers: LabelledValues,
+    samples: pd.DataFrame,
+    sections: Sequence[Section],
+    notes: Sequence[str],
 ) -> FitSummary:
     """A summary as statsmodels prints it: method and numbers, samples, further tables, notes."""
     from tobitgp.results.summary import Section, lay_out
@@ -114,7 +119,7 @@ class NondetectResults:
         sections += [_section(name, table) for name, table in self._tables().items()]
         return report(self.title, self.method, self._numbers(), self.samples, sections, self.notes)
 
-    def _numbers(self) -> Rows:
+    def _numbers(self) -> LabelledValues:
         """Rows of the head of a summary."""
         return [("Statistic:", f"{self.statistic:.4f}"), ("P-value:", in_words(self.pvalue))]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tobitgp.errors import SpecError
-from tobitgp.nondetects.means import METHODS, Tail, kaplan_meier_of, mean_limits, read_options, skewness_note
+from tobitgp.nondetects.means import METHODS, TailRule, kaplan_meier_of, mean_limits, read_options, skewness_note
 from tobitgp.nondetects.resampling import MANY
 from tobitgp.nondetects.ros import MOST_CENSORED, ros_of
 from tobitgp.nondetects.sample import Sample, clopper_pearson, read_groups
@@ -36,7 +36,7 @@ def summary(
     rng: int | np.random.Generator | None = None,
     *,
     family: FamilyName = "lognormal",
-    km_tail: Tail = "efron",
+    km_tail: TailRule = "efron",
 ) -> SampleSummary:
     """Means, standard deviations and percentiles of concentrations with non-detects, by several methods.
 

@@ -35,7 +35,7 @@ from tobitgp.nondetects.theil_sen import (
 )
 from tobitgp.nondetects.value_order import dropped_note, order_of, read_columns
 from tobitgp.numerics.sampling import generator
-from tobitgp.results.words import Rows
+from tobitgp.results.words import LabelledValues
 from tobitgp.typing import Array, BoolArray
 
 _LEAST_ROWS, _LEAST_YEARS = 4, 10
@@ -109,7 +109,7 @@ class SeasonalKendallResults(NondetectResults):
         ends.loc["slope"] = slope_interval(self.steps, self.variance, None, alpha)
         return ends
 
-    def _numbers(self) -> Rows:
+    def _numbers(self) -> LabelledValues:
         rows = [("S, all seasons:", f"{self.statistic:.0f}"), ("P-value, normal:", in_words(self.pvalue_normal))]
         if not np.isnan(self.pvalue_permutation):
             rows.append(("P-value, permutations:", f"{in_words(self.pvalue_permutation)} (+-{self.pvalue_error:.1g})"))

@@ -18,7 +18,7 @@ from tobitgp.nondetects.value_order import dropped_note, order_of, read_columns
 from tobitgp.numerics.nonparametric import turnbull
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.predict import check_alpha
-from tobitgp.results.words import Rows
+from tobitgp.results.words import LabelledValues
 from tobitgp.typing import Array
 
 _MOST_PAIRS = 20_000_000
@@ -137,7 +137,7 @@ class TheilSenResults(NondetectResults):
         ends.loc["slope"] = slope_interval(self.steps, self.variance, self.draws, alpha)
         return ends
 
-    def _numbers(self) -> Rows:
+    def _numbers(self) -> LabelledValues:
         rows = [("S:", f"{self.statistic:.0f}"), ("tau-a:", f"{self.tau_a:.4f}")]
         return [*rows, ("P-value, normal:", in_words(self.pvalue))]
 

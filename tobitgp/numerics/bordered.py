@@ -143,10 +143,10 @@ class Factored:
         return Factored(self.root[at], self.own[at])
 
 
-Covariance: TypeAlias = Array | Factored
+CovarianceMatrix: TypeAlias = Array | Factored
 
 
-def dense(V: Covariance) -> Array:
+def dense(V: CovarianceMatrix) -> Array:
     """All entries, (k, k)."""
     if not isinstance(V, Factored):
         return V
@@ -155,12 +155,12 @@ def dense(V: Covariance) -> Array:
     return out
 
 
-def variances(V: Covariance) -> Array:
+def variances(V: CovarianceMatrix) -> Array:
     """The diagonal, (k,)."""
     return np.einsum("ij,ij->i", V.root, V.root) + V.own if isinstance(V, Factored) else np.diag(V)
 
 
-def rows(V: Covariance, at: slice) -> Array:
+def rows(V: CovarianceMatrix, at: slice) -> Array:
     """Some of the rows, (m, k)."""
     if not isinstance(V, Factored):
         return V[at]
@@ -169,17 +169,17 @@ def rows(V: Covariance, at: slice) -> Array:
     return out
 
 
-def leading(V: Covariance, p: int) -> Covariance:
+def leading(V: CovarianceMatrix, p: int) -> CovarianceMatrix:
     """That of the first p parameters."""
     return V.part(slice(0, p)) if isinstance(V, Factored) else V[:p, :p]
 
 
-def among(V: Covariance, at: IntArray) -> Covariance:
+def among(V: CovarianceMatrix, at: IntArray) -> CovarianceMatrix:
     """That of some of the parameters."""
     return Factored(V.root[at], V.own[at]) if isinstance(V, Factored) else V[np.ix_(at, at)]
 
 
-def of_sums(A: Array, V: Covariance) -> Array:
+def of_sums(A: Array, V: CovarianceMatrix) -> Array:
     """``A V A'``, (m, m), of weighted sums (m, k) of the parameters; infinite beyond the largest number."""
     with np.errstate(over="ignore", invalid="ignore"):
         if not isinstance(V, Factored):

@@ -12,7 +12,7 @@ import numpy as np
 
 from tobitgp.typing import Array
 
-Order = Literal["C", "F"]
+MemoryOrder = Literal["C", "F"]
 
 
 class Lower(NamedTuple):
@@ -20,7 +20,7 @@ class Lower(NamedTuple):
 
     rows: Array  # (n (n + 1) / 2,), the rows of the triangle one after the other
     n: int
-    order: Order  # of the matrix in memory
+    order: MemoryOrder  # of the matrix in memory
 
     def unpacked(self) -> Array:
         """The matrix as it was."""

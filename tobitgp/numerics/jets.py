@@ -90,10 +90,10 @@ def linear(of: Sequence[Jet], weights: Sequence[Array] | Array) -> Jet:
     return chain(of, value, list(weights), {})
 
 
-Parts = Iterable[tuple[IntArray, Jet]]
+JetParts = Iterable[tuple[IntArray, Jet]]
 
 
-def scatter(n: int, plus: Parts, minus: Parts = ()) -> Jet:
+def scatter(n: int, plus: JetParts, minus: JetParts = ()) -> Jet:
     """Sums over n rows of jets of some of the rows each, less those of others."""
     value, slope, bend = np.zeros(n), dict[int, Entry](), dict[tuple[int, int], Entry]()
 

@@ -28,7 +28,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
-from tobitgp.numerics.roots import Rows, solve_quantile
+from tobitgp.numerics.roots import RowIndex, solve_quantile
 from tobitgp.typing import Array
 
 _ROOT_2_OVER_PI = float(np.sqrt(2.0 / np.pi))
@@ -132,7 +132,7 @@ def normal_quantile(p: float, weight: Array, mean: Array, sd: Array) -> Array:
     sd = np.broadcast_to(np.maximum(sd, 1e-300), mean.shape)
     ends = mean + z * sd
 
-    def cdf(x: Array, rows: Rows) -> tuple[Array, Array]:
+    def cdf(x: Array, rows: RowIndex) -> tuple[Array, Array]:
         s = sd[:, rows]
         u = (x - mean[:, rows]) / s
         return average(weight, ndtr(u)), average(weight, np.exp(-0.5 * u * u) / s) / _ROOT_2PI

@@ -119,7 +119,7 @@ BEYOND = 9.0  # a range of a normal variable leaves out what is no number
 _WIDE, _FINER = 20.0, 0.3  # a range that wide reaches into a tail, where the normal density is steep
 _SIZES = (24, 28, 32, 40, 48, 64, 96, 128, 192)
 
-Function = Callable[[Array, IntArray], Array]
+RowIntegrand = Callable[[Array, IntArray], Array]
 
 
 def narrowness(low: Array, high: Array, t: Array) -> Array:
@@ -136,7 +136,7 @@ class QuadratureRule(NamedTuple):
     weight: Array  # (p, k)
 
 
-def integrals(function: Function, low: Array, high: Array, t: Array, kinks: Array) -> Array:
+def integrals(function: RowIntegrand, low: Array, high: Array, t: Array, kinks: Array) -> Array:
     """Integrals (c, n) of n bells over (low, high), whose features are 1 / t wide at kinks (n, m)."""
 
     def add(values: Array, rule: QuadratureRule) -> Array:
@@ -145,7 +145,7 @@ def integrals(function: Function, low: Array, high: Array, t: Array, kinks: Arra
     return _integrate(function, add, low, high, t, kinks)
 
 
-def log_integrals(log_function: Function, low: Array, high: Array, t: Array, kinks: Array) -> Array:
+def log_integrals(log_function: RowIntegrand, low: Array, high: Array, t: Array, kinks: Array) -> Array:
     """Logarithms (c, n) of the integrals of positive functions given by theirs; arguments as in :func:`integrals`."""
 
     def add(values: Array, rule: QuadratureRule) -> Array:
@@ -160,7 +160,12 @@ def log_integrals(log_function: Function, low: Array, high: Array, t: Array, kin
 
 
 def _integrate(
-    function: Function, add: Callable[[Array, QuadratureRule], Array], low: Array, high: Array, t: Array, kinks: Array
+    function: RowIntegrand,
+    add: Callable[[Array, QuadratureRule], Array],
+    low: Array,
+    high: Array,
+    t: Array,
+    kinks: Array,
 ) -> Array:
     """Values at the nodes of all rows, added up."""
     found = [(rule.at, add(function(rule.x, rule.at[rule.row][:, None]), rule)) for rule in _rules(low, high, t, kinks)]

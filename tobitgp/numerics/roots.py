@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from tobitgp.typing import Array, BoolArray, IntArray
 
-Rows = slice | IntArray
+RowIndex = slice | IntArray
 
 _MAX_STEPS = 200
 _HALVINGS = 50
@@ -87,7 +87,7 @@ def area(survive: Callable[[Array], Array], breaks: Array) -> Array:
 
 
 def solve_quantile(
-    cdf: Callable[[Array, Rows], tuple[Array, Array]],
+    cdf: Callable[[Array, RowIndex], tuple[Array, Array]],
     p: float,
     *,
     low: Array,
@@ -102,7 +102,7 @@ def solve_quantile(
     """
     target = float(ndtri(p))
     out = np.clip(start, low, high)
-    x, close, rows = out, tolerance * np.maximum(high - low, 0.0), slice(None)  # type: Array, Array, Rows
+    x, close, rows = out, tolerance * np.maximum(high - low, 0.0), slice(None)  # type: Array, Array, RowIndex
     with np.errstate(all="ignore"):
         for _ in range(_MAX_STEPS // 2):
             F, density = cdf(x, rows)

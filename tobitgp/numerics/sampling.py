@@ -17,6 +17,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,16 @@ from tobitgp.typing import Array, IntArray
 
 _OWN = 0x746F6269  # no child that a user spawns
 _LEAST = 2.0**-54  # half of the least step between uniform numbers
+
+
+def draw_quantiles(draws: Array, orders: Sequence[float]) -> Array:
+    """Quantiles (k, ...) of draws (..., S), infinite beside infinite draws."""
+    with np.errstate(invalid="ignore"):
+        between = np.quantile(draws, orders, axis=-1)
+    if not np.isnan(between).any():
+        return np.asarray(between)
+    low, high = (np.quantile(draws, orders, axis=-1, method=side) for side in ("lower", "higher"))
+    return np.where(np.isnan(between), np.where(np.isinf(high), high, low), between)
 
 
 def generator(rng: int | np.random.Generator | None) -> np.random.Generator:

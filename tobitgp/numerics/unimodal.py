@@ -32,7 +32,7 @@ _SMALLEST = 1e-14  # of a coordinate, that a function may be wide
 _FAR = 1e4  # nats below the maximum to which some look
 _SHARES = np.concatenate([[0.0], 10.0 ** np.linspace(-15.0, 0.0, 76)])  # of the way to the end of a coordinate
 
-LogFunction = Callable[[Array], Array]  # (n, m) coordinates to logarithms (n, m)
+LogIntegrand = Callable[[Array], Array]  # (n, m) coordinates to logarithms (n, m)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Range(NamedTuple):
     ends: BoolArray  # whether a function falls by 40 nats on both sides
 
 
-def find_range(log_function: LogFunction, n: int, largest: float, near: tuple[Array, Array] | None = None) -> Range:
+def find_range(log_function: LogIntegrand, n: int, largest: float, near: tuple[Array, Array] | None = None) -> Range:
     """Maxima of n unimodal functions, and where they have fallen by 40 nats; ``near`` (n,) has a place and a size."""
 
     def values(u: Array) -> Array:
@@ -123,7 +123,7 @@ def _first_grid(n: int, largest: float, near: tuple[Array, Array] | None) -> Arr
     return np.concatenate([-ends, inside, ends], axis=1)
 
 
-def _ends(values: LogFunction, mode: Array, top: Array, largest: float) -> tuple[Array, Array, Array, BoolArray]:
+def _ends(values: LogIntegrand, mode: Array, top: Array, largest: float) -> tuple[Array, Array, Array, BoolArray]:
     """Where functions have fallen by 40 nats (2, n), how soon by 1 (n,), by 10,000, and whether by 40 on both sides."""
     way = np.stack([-largest - mode, largest - mode])[:, :, None]
 

@@ -16,7 +16,8 @@ from tobitgp.distributions.averaged import Averaged
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.engines import row_chunks
 from tobitgp.numerics.roots import slope
-from tobitgp.posterior.questions import UNLINK, Link, Question, Rows
+from tobitgp.numerics.sampling import draw_quantiles
+from tobitgp.posterior.questions import UNLINK, Link, Question, RowSelection
 from tobitgp.typing import Array, IntArray
 
 STEP = 0.003
@@ -49,7 +50,7 @@ class Estimates:
         """Distributions with a parameter some of its units away."""
         return self.at((*self.x[:r], self.x[r] + h * self.unit[r], *self.x[r + 1 :]))
 
-    def take(self, rows: Rows) -> Estimates:
+    def take(self, rows: RowSelection) -> Estimates:
         """Some of the rows."""
         if self.shared:
             return self
@@ -171,7 +172,7 @@ class Sampled:
         """Distributions of a new response in rows that meet values of their own, (n, m)."""
         return self.spread_over().new
 
-    def take(self, rows: Rows) -> Sampled:
+    def take(self, rows: RowSelection) -> Sampled:
         """Some of the rows."""
         return replace(self, rows=self.rows[rows])
 
@@ -241,7 +242,9 @@ class Sampled:
     def _quantiles(self, numbers: Array, orders: Sequence[float], question: Question) -> Array:
         """Quantiles (k, n, ...) of numbers; of responses that may be infinite, one of the draws themselves."""
         if np.ptp(self.weight) == 0.0:
-            return np.quantile(numbers, orders, axis=-1, method="nearest" if question.response else "linear")
+            if question.response:
+                return np.quantile(numbers, orders, axis=-1, method="nearest")
+            return draw_quantiles(numbers, orders)
         return weighted_quantiles(numbers, self.weight, orders)
 
 

@@ -28,7 +28,7 @@ from tobitgp.distributions.convolution import HALF_LOG_2PI
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import row_chunks
 from tobitgp.numerics.normal_functions import average, normal_quantile
-from tobitgp.numerics.roots import Rows, solve_quantile
+from tobitgp.numerics.roots import RowIndex, solve_quantile
 from tobitgp.posterior.node_rows import NodeRows
 from tobitgp.posterior.questions import UNLINK, Question
 from tobitgp.typing import Array, BoolArray, IntArray
@@ -161,7 +161,7 @@ def _equivalent(nodes: NodeRows, question: Question, p: float, reference: Locati
     f, ratio, last = np.repeat(start[None], len(mean), axis=0), np.ones_like(mean), start.copy()
     alike = [np.array([each == noise for each in nodes.noises]) for noise in dict.fromkeys(nodes.noises)]
 
-    def cdf(x: Array, rows: Rows) -> tuple[Array, Array]:
+    def cdf(x: Array, rows: RowIndex) -> tuple[Array, Array]:
         part, asked, s = nodes.take(rows), question.take(rows), sd[:, rows]
         at, step = replace(reference, location=x, scale=reference.scale[rows]), _SLOPE * part.sigma[0]
         aim = asked.rank(at)
@@ -234,7 +234,7 @@ def _of_cells(values: Array, nodes: Array, weight: Array, orders: tuple[float, .
     first, last = values[..., :-1], values[..., 1:]
     low, high, below, gap = np.fmin(first, last), np.fmax(first, last), ndtr(nodes), nodes[1] - nodes[0]
 
-    def cdf(c: Array, rows: Rows) -> tuple[Array, Array]:
+    def cdf(c: Array, rows: RowIndex) -> tuple[Array, Array]:
         F = np.einsum("jnk,j,k->n", high[:, rows] <= c[:, None], weight, np.diff(below), optimize=True)
         j, i, k = np.nonzero((low[:, rows] < c[:, None]) & (c[:, None] < high[:, rows]))
         before, rise = first[:, rows][j, i, k], (last - first)[:, rows][j, i, k]
@@ -352,7 +352,7 @@ def _quantiles(nodes: NodeRows, question: Question, f: Array, orders: tuple[floa
     tables = np.clip(tables, -_LARGEST, _LARGEST)
     pieces = [_pieces(f, g) for g in tables]
 
-    def cdf(c: Array, rows: Rows) -> tuple[Array, Array]:
+    def cdf(c: Array, rows: RowIndex) -> tuple[Array, Array]:
         F, density = np.zeros_like(c), np.zeros_like(c)
         for weight, m, s, g, of in zip(nodes.weight, nodes.mean[:, rows], sd[:, rows], tables, pieces, strict=True):
             if not of or of[-1].sign < 0.0:

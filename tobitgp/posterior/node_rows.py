@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.distributions.symmetric_noise import NormalNoise
-from tobitgp.posterior.questions import Rows
+from tobitgp.posterior.questions import RowSelection
 from tobitgp.typing import Array, BoolArray, IntArray
 
 
@@ -44,12 +44,12 @@ class NodeRows:
         """Whether f is the location of the response, or of its logarithm, under all components."""
         return True
 
-    def given(self, j: int, f: Array, rows: Rows = slice(None)) -> LocationScale:
+    def given(self, j: int, f: Array, rows: RowSelection = slice(None)) -> LocationScale:
         """Distributions given f in some rows, under the noise of a component."""
         sigma = self.sigma[j]
         return LocationScale(self.noises[j], f, sigma if len(sigma) == 1 else sigma[rows], self.log)
 
-    def take(self, rows: Rows) -> Self:
+    def take(self, rows: RowSelection) -> Self:
         """Some of the rows."""
         sigma = self.sigma if self.sigma.shape[1] == 1 else self.sigma[:, rows]
         return replace(self, mean=self.mean[:, rows], sd=self.sd[:, rows], sigma=sigma)

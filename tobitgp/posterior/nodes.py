@@ -26,7 +26,7 @@ from tobitgp.numerics.normal_functions import average, exponential_sd, total_sd
 from tobitgp.numerics.quadrature import BEYOND, integrals
 from tobitgp.posterior import node_quantiles
 from tobitgp.posterior.node_rows import NodeRows
-from tobitgp.posterior.questions import Question, Rows
+from tobitgp.posterior.questions import Question, RowSelection
 from tobitgp.posterior.seen import Component
 from tobitgp.typing import Array, IntArray
 
@@ -163,7 +163,7 @@ class Nodes(NodeRows):
         sigma, side = np.broadcast_to(self.sigma[j], m.shape), np.broadcast_to(side, m.shape)
         probability = question.link == "logit"
 
-        def number(f: Array, i: Rows) -> Array:
+        def number(f: Array, i: RowSelection) -> Array:
             y, asked = self.given(j, f, i), question.take(i)
             return expit(side[i] * asked(y)) if probability else (asked.fast_number if f.ndim > 1 else asked.number)(y)
 
@@ -261,7 +261,7 @@ class PowerNodes(Nodes):
         """Values after ``start`` (n,) at which survival falls to shares of what it is there, (n, k)."""
         return np.stack([self.new.remaining(p, start) for p in orders], axis=1)
 
-    def given(self, j: int, f: Array, rows: Rows = slice(None)) -> PowerNormal:  # type: ignore[override]
+    def given(self, j: int, f: Array, rows: RowSelection = slice(None)) -> PowerNormal:  # type: ignore[override]
         """Distributions given f in some rows, under the noise and the power of a component."""
         sigma = self.sigma[j]
         return PowerNormal(f, sigma if len(sigma) == 1 else sigma[rows], self.noises[j].shape)

@@ -20,7 +20,7 @@ from tobitgp.numerics.log_probabilities import log_complement
 from tobitgp.typing import Array, BoolArray, IntArray
 
 Link = Literal["identity", "log", "logit"]
-Rows = slice | IntArray | BoolArray
+RowSelection = slice | IntArray | BoolArray
 
 
 def _exp(linked: Array) -> Array:
@@ -91,7 +91,7 @@ class Question:
         at = tuple(x[rows % len(x), values % x.shape[1]] for x in self.at)
         return replace(self, at=at, minus_log=self.minus_log and self.minus_log.of_pairs(rows, values))
 
-    def take(self, rows: Rows) -> Question:
+    def take(self, rows: RowSelection) -> Question:
         """The question of some rows."""
         bounds = None if self.bounds is None else (self.bounds[0][rows], self.bounds[1][rows])
         minus_log = None if self.minus_log is None else self.minus_log.take(rows)

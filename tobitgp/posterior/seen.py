@@ -27,7 +27,7 @@ from tobitgp.distributions.power_normal import PowerNormal, invert
 from tobitgp.distributions.standard_noise import FAR, Distribution
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.numerics.normal_functions import node_quantiles
-from tobitgp.numerics.quadrature import Function, integrals, log_integrals
+from tobitgp.numerics.quadrature import RowIntegrand, integrals, log_integrals
 from tobitgp.numerics.truncated_moments import Interval, interval
 from tobitgp.typing import Array, IntArray
 
@@ -238,7 +238,7 @@ def _each(rows: Component) -> IntArray:
     return np.arange(len(rows.mean))[:, None]
 
 
-def _log_integrals(rows: Component, values: Function, *, grow: bool = False) -> Array:
+def _log_integrals(rows: Component, values: RowIntegrand, *, grow: bool = False) -> Array:
     low, high = _reach(rows)
     return log_integrals(values, low, high + (rows.sd if grow else 0.0), *_features(rows))
 

@@ -34,7 +34,7 @@ DENSE_PLACES = 2500  # distinct rows of several inputs that are features all of 
 ROUGH, ROUGH_INPUTS = (0, 1), 3  # smoothness p + 1/2, and inputs, of fields that few neighbours tell of
 FEATURES_FIRST = "features"  # neighbours come second
 
-Kind = Literal["markov", "vecchia"]
+ApproximationKind = Literal["markov", "vecchia"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class StructureCandidate:
     """A process that might stand in a structure."""
 
     term: int  # among the processes
-    kind: Kind
+    kind: ApproximationKind
     left: float  # nats that features leave of it; infinite where the structure was asked for
 
 
@@ -101,7 +101,7 @@ def _columns(prior: Prior, chosen: Mapping[int, Block]) -> int:
     return columns
 
 
-def structure_of(gp: GPPrior) -> Kind | None:
+def structure_of(gp: GPPrior) -> ApproximationKind | None:
     """The structure that a process can stand in, if it may."""
     if gp.approximation == "markov":
         return "markov"

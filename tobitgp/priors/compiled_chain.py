@@ -12,7 +12,7 @@ from tobitgp.compiled import library
 from tobitgp.errors import NumericalError
 from tobitgp.typing import Array, IntArray
 
-Step = tuple[IntArray, Array]  # knots (n,), and how far it is from there or to there
+ChainStep = tuple[IntArray, Array]  # knots (n,), and how far it is from there or to there
 Smoothness = Sequence[int | None]  # p of terms of smoothness p + 1/2, None of random intercepts
 
 
@@ -122,7 +122,7 @@ class CompiledSmoothed:
     mu: Array  # (N + 1, k, S), filtered means one knot before
     g: Array  # (N, k, S), backward information, own site excluded
 
-    def between(self, start: Step, end: Step, shown: Sequence[bool]) -> tuple[Array, Array]:
+    def between(self, start: ChainStep, end: ChainStep, shown: Sequence[bool]) -> tuple[Array, Array]:
         """What ``V0 U`` is at n places, (n, k), and the variance (n,) there, of the terms that are shown."""
         n, k = len(start[0]), self.U.shape[1]
         held = [np.ascontiguousarray(near, dtype=np.int32) for near, _ in (start, end)]

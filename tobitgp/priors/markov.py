@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import gammainc
 
 from tobitgp.numerics.chain import Chain, ConditionedChain, Halving, SmoothedChain, Transition, cuts, halving
-from tobitgp.priors.compiled_chain import CompiledChain, CompiledConditioned, CompiledSmoothed, Step, is_known
+from tobitgp.priors.compiled_chain import ChainStep, CompiledChain, CompiledConditioned, CompiledSmoothed, is_known
 from tobitgp.priors.kernels import Covariance
 from tobitgp.priors.structure import Inputs
 from tobitgp.typing import Array, IntArray
@@ -329,14 +329,14 @@ class CompiledSmoothedMarkov:
         return self.chain.between(*_steps(self.keys, inputs), shown)
 
 
-def _steps(keys: Any, inputs: Inputs) -> tuple[Step, Step]:
+def _steps(keys: Any, inputs: Inputs) -> tuple[ChainStep, ChainStep]:
     """Knots before and after places, as far as there are any of the group, and how far these are from them."""
     places = _keys(inputs)
     after = np.searchsorted(keys, places, side="right")
     return _step(keys, places, after - 1), _step(keys, places, after)
 
 
-def _step(keys: Any, places: Any, rank: IntArray) -> Step:
+def _step(keys: Any, places: Any, rank: IntArray) -> ChainStep:
     near = np.clip(rank, 0, len(keys) - 1)
     step = places - keys[near]
     return near, np.where((rank == near) & (step.real == 0.0), np.abs(step.imag), np.inf)

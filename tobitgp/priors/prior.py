@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tobitgp.data.absorbed import Absorbed, Columns, as_dense
-from tobitgp.numerics.bordered import Covariance, Factored
+from tobitgp.numerics.bordered import CovarianceMatrix, Factored
 from tobitgp.priors.kernel_block import GPPrior, all_inputs
 from tobitgp.priors.structure import Features, Grouping, Inputs
 from tobitgp.typing import Array, IntArray
@@ -126,7 +126,7 @@ class LinearPrior:
             beta[self.intercept] += shift
         return beta if self.constant is None else beta + shift * self.constant
 
-    def covariance(self, S: Covariance) -> Covariance:
+    def covariance(self, S: CovarianceMatrix) -> CovarianceMatrix:
         """Covariance (p, p) of the coefficients from that of the whitened weights."""
         if isinstance(S, Factored):
             own, common = S.own.copy(), self._common[S.own[self._common] > 0.0]

@@ -26,7 +26,7 @@ from tobitgp.data.absorbed import Absorbed
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.engines import add_up, blocks
 from tobitgp.errors import SpecError
-from tobitgp.numerics.bordered import Covariance, Factored, Reduced, dense, variances
+from tobitgp.numerics.bordered import CovarianceMatrix, Factored, Reduced, dense, variances
 from tobitgp.regression import convergence
 from tobitgp.regression.clusters import Clusters, middle
 from tobitgp.regression.newton import Climb, State, chunk_terms, distribution_at, shape_terms
@@ -49,8 +49,8 @@ class Maximum:
     )  # of the distribution, as its coordinate in a search, estimated or given; None where it has none
     log_likelihood: float  # of the response on the scale that was modelled: for log time add ``outcome.log_jacobian``
     gradient_norm: float  # largest derivative of the log likelihood in standardised coordinates
-    inverse_information: Covariance  # (k, k), covariance of the estimates, generalised where some of them run off
-    unidentified: Covariance  # (k, k), N, with ``a'Na > 0`` where ``a'theta`` is one of those that run off
+    inverse_information: CovarianceMatrix  # (k, k), covariance of the estimates, generalised where some of them run off
+    unidentified: CovarianceMatrix  # (k, k), N, with ``a'Na > 0`` where ``a'theta`` is one of those that run off
     free: BoolArray  # (k,), parameters that were estimated
     scores: Any  # (n, k), or None, derivatives of each row's log likelihood
     iterations: int
@@ -95,7 +95,7 @@ def in_users_units(
 def with_given_shape(fit: Maximum, message: str) -> Maximum:
     """Put the shape among the parameters of a fit that was made with it given."""
 
-    def padded(V: Covariance) -> Covariance:
+    def padded(V: CovarianceMatrix) -> CovarianceMatrix:
         if isinstance(V, Factored):
             return Factored(np.pad(V.root, ((0, 1), (0, 0))), np.append(V.own, 0.0))
         return np.pad(V, ((0, 1), (0, 1)))
@@ -112,7 +112,7 @@ def with_given_shape(fit: Maximum, message: str) -> Maximum:
 
 def _inverse_information(
     state: State, working: Working, free: BoolArray, *, flat: bool
-) -> tuple[Covariance, Covariance]:
+) -> tuple[CovarianceMatrix, CovarianceMatrix]:
     """Covariance of the estimates, and what is unidentified, (k, k) each, in the user's units."""
     lost = np.zeros((len(state.x), 0))
     if flat:
@@ -130,7 +130,7 @@ def _inverse_information(
     return _of_all(told, own, free, absorbed), _of_all(lost, np.zeros(len(lost)), free, absorbed)
 
 
-def _of_all(root: Array, own: Array, free: BoolArray, absorbed: bool) -> Covariance:
+def _of_all(root: Array, own: Array, free: BoolArray, absorbed: bool) -> CovarianceMatrix:
     """``root root' + diag(own)`` of the free among all parameters; an array where no factor is absorbed."""
     if absorbed:
         every = Factored(np.zeros((len(free), root.shape[1])), np.zeros(len(free)))
@@ -188,7 +188,7 @@ def _scores(working: Working, distribution: Distribution, x: Array, design: Desi
     return out
 
 
-Kind = Literal["nonrobust", "HC0", "HC1", "cluster"]
+CovarianceKind = Literal["nonrobust", "HC0", "HC1", "cluster"]
 KINDS: tuple[str, ...] = ("nonrobust", "HC0", "HC1", "cluster")
 _BLIND = 1e-10  # share of a variance that scores tell of
 _ROUNDING = 1e-10
@@ -196,12 +196,12 @@ _ROUNDING = 1e-10
 
 def covariance(
     fit: Maximum,
-    kind: Kind = "nonrobust",
+    kind: CovarianceKind = "nonrobust",
     *,
     weight: Array | None = None,
     groups: Clusters | IntArray | None = None,
     sampling: bool = False,
-) -> Covariance:
+) -> CovarianceMatrix:
     """Covariance of all parameters: coefficients, scale coefficients and, where it is estimated, the shape.
 
     Shapes: weight, groups (n,), of one direction; gives (k, k). Weights are frequencies, or ``sampling`` weights.
@@ -243,11 +243,11 @@ def _clustered(V: Array, clusters: Clusters, scores: Any, weight: Array, n: floa
 
 def unidentified(
     fit: Maximum,
-    kind: Kind = "nonrobust",
+    kind: CovarianceKind = "nonrobust",
     *,
     weight: Array | None = None,
     groups: Clusters | IntArray | None = None,
-) -> Covariance:
+) -> CovarianceMatrix:
     r"""What the rows, or the scores of a sandwich, leave open: N, with :math:`a'Na > 0` where :math:`a'\theta` is.
 
     A sandwich does not see the noise of a row that alone determines a combination of the parameters (leverage 1: the

@@ -20,7 +20,7 @@ from tobitgp.data.columns import check_size
 from tobitgp.data.outcome import Outcome
 from tobitgp.engines import LocalPartitions, row_chunks
 from tobitgp.errors import DataError, NumericalError
-from tobitgp.likelihoods.row_terms import KINDS, Kind, kind_of
+from tobitgp.likelihoods.row_terms import KINDS, SeenKind, kind_of
 from tobitgp.numerics.linear_algebra import cholesky, triangle
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -67,8 +67,8 @@ _ILL = 1e-6
 class Chunk:
     """Some rows of one kind seen through one kind of window, on the working scale."""
 
-    kind: Kind  # what is known of the row
-    window: Kind  # what is known of its window; "open" without truncation
+    kind: SeenKind  # what is known of the row
+    window: SeenKind  # what is known of its window; "open" without truncation
     seen: Outcome
     Q: Columns  # (m, p)
     V: Array  # (m, q)

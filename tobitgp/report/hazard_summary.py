@@ -10,6 +10,7 @@ import pandas as pd
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.formula.linear_terms import mentions
+from tobitgp.numerics.sampling import draw_quantiles
 from tobitgp.report.axes import (
     BLUE,
     GREY,
@@ -161,7 +162,7 @@ def _table(values: Array, level: float | None) -> pd.DataFrame:
     table = pd.DataFrame({"estimate": np.median(values, axis=1)})
     if level is None:
         return table
-    ends = np.quantile(values, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=1)
+    ends = draw_quantiles(values, [0.5 - 0.5 * level, 0.5 + 0.5 * level])
     return table.assign(lower=ends[0], upper=ends[1])
 
 

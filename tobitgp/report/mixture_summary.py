@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from tobitgp.results.parameter_estimates import CovKind
 
-Ends = tuple[Array, Array, Array]
+CurveEnds = tuple[Array, Array, Array]
 
 _METHODS = {
     "vbcm": "variational Bayes (vbcm)",
@@ -145,7 +145,7 @@ def _prior(model: Bayes, fit: MixtureFit) -> str:
 
 
 @closing_what_fails
-def plot_components(results: Fit, ends: Ends, seen: CensoredResponse, ax: Any = None) -> Any:
+def plot_components(results: Fit, ends: CurveEnds, seen: CensoredResponse, ax: Any = None) -> Any:
     """Draw the mixture and its components: as survival if rows are right-censored or entered late, else as densities.
 
     Windows that end make a histogram of another distribution than that of the components, and there is none.
@@ -222,7 +222,7 @@ def plot_scores(results: Fit, ax: Any = None) -> Any:
     return finish(ax, "normal quantile", "quantile residual", legend="upper left")
 
 
-def _values(results: Fit, ends: Ends) -> Array:
+def _values(results: Fit, ends: CurveEnds) -> Array:
     """Values over which densities are drawn: where the data are, and most of the mixture near them."""
     both, predictive = np.concatenate(ends[:2]), results.parts.fit.predictive()
     values = both[np.isfinite(both)]
@@ -250,7 +250,7 @@ def _draw_mixture(ax: Any, results: Fit, x: Array, parts: Array, steps: str = ""
     return float(total.max())
 
 
-def _draw_histogram(ax: Any, ends: Ends, *, discrete: bool) -> float:
+def _draw_histogram(ax: Any, ends: CurveEnds, *, discrete: bool) -> float:
     """Draw bars over the exact rows, whose area is their share of all; their height, 0 without such rows."""
     lower, upper, weight = ends
     exact = lower == upper
@@ -275,7 +275,7 @@ def _draw_histogram(ax: Any, ends: Ends, *, discrete: bool) -> float:
     return float(heights.max())
 
 
-def _mark_censored(ax: Any, ends: Ends) -> None:
+def _mark_censored(ax: Any, ends: CurveEnds) -> None:
     """Mark censored rows at the foot of the figure."""
     lower, upper, _ = ends
     look = {"color": INK, "transform": ax.get_xaxis_transform()}

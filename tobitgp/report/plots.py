@@ -54,8 +54,8 @@ from tobitgp.results.fit import Fit
 from tobitgp.results.prediction import predict
 from tobitgp.typing import Array
 
-Terms = Sequence[tuple[str, int | None, list[str]]]
-Ends = tuple[Array, ...]
+PlottedTerms = Sequence[tuple[str, int | None, list[str]]]
+SeenEnds = tuple[Array, ...]
 
 CURVES = 6
 _SHOWN_ROLES = ("linear", "gp", "by", "offset")
@@ -66,7 +66,9 @@ POINTS, _CELLS = 401, 2_000_000
 
 
 @closing_what_fails
-def plot_fit(results: Fit, terms: Terms, ax: Any = None, *, x: str | None = None, interval: float | None = 0.95) -> Any:
+def plot_fit(
+    results: Fit, terms: PlottedTerms, ax: Any = None, *, x: str | None = None, interval: float | None = 0.95
+) -> Any:
     """Draw the fit with its band over the data, a panel for each input, the others held at typical values."""
     covariates = results.model.data.frame
     if covariates is None:
@@ -103,7 +105,7 @@ def plot_fit(results: Fit, terms: Terms, ax: Any = None, *, x: str | None = None
 
 
 def _draw_panel(
-    ax: Any, results: Fit, terms: Terms, column: str, interval: float | None
+    ax: Any, results: Fit, terms: PlottedTerms, column: str, interval: float | None
 ) -> tuple[Sequence[float] | Array, list[Level]]:
     """Draw data, limits, curves and bands along one column; the ends of the curves of levels."""
     covariates, left_out = _shown(results)
@@ -172,7 +174,7 @@ def rows_above_zero(results: Fit) -> bool:
     return bool((results.parts.rows.response.upper > 0.0).all())
 
 
-def _curves_along(results: Fit, terms: Terms, column: str) -> int | None:
+def _curves_along(results: Fit, terms: PlottedTerms, column: str) -> int | None:
     """Process that has a few curves along a column."""
     for _, t, columns in terms:
         if t is not None and column in columns and results.model.spec.gps[t].factors:
@@ -182,7 +184,7 @@ def _curves_along(results: Fit, terms: Terms, column: str) -> int | None:
     return None
 
 
-def _panels(results: Fit, covariates: pd.DataFrame, terms: Terms, x: str | None) -> list[tuple[str, ...]]:
+def _panels(results: Fit, covariates: pd.DataFrame, terms: PlottedTerms, x: str | None) -> list[tuple[str, ...]]:
     """Columns of each panel: one that a curve runs along, two of a map where one process alone is over both."""
     along = drawn_along(results, covariates)
     if x is not None:
@@ -261,7 +263,7 @@ def _short(name: str) -> str:
 def plot_over_time(
     of: str,
     results: Fit,
-    ends: Ends | None,
+    ends: SeenEnds | None,
     ax: Any = None,
     *,
     df: Any = None,
@@ -290,7 +292,7 @@ def plot_over_time(
 
 @closing_what_fails
 def plot_averages(
-    results: Fit, ends: Ends, ax: Any = None, *, times: Any, labels: pd.Series[Any] | None, at_risk: bool
+    results: Fit, ends: SeenEnds, ax: Any = None, *, times: Any, labels: pd.Series[Any] | None, at_risk: bool
 ) -> Any:
     """Draw the average survival of the rows of each group, or of all, over the steps of the same rows."""
     seen = Seen(*ends)
@@ -354,7 +356,7 @@ def is_discrete(results: Any) -> bool:
     return getattr(results.parts.family, "support", "") == "counts"
 
 
-def time_grid(results: Any, ends: Ends) -> Array:
+def time_grid(results: Any, ends: SeenEnds) -> Array:
     """Times from 0, or the first of those that may be negative, to a little beyond the last."""
     both, family = np.concatenate(ends[:2]), results.parts.family
     values = both[np.isfinite(both)]
@@ -368,7 +370,7 @@ def time_grid(results: Any, ends: Ends) -> Array:
     return np.arange(0.0, np.ceil(last) + 1.0) if is_discrete(results) else np.linspace(first, last, POINTS)
 
 
-def _grid(results: Fit, ends: Ends | None, times: Any, mixture: bool) -> Array:
+def _grid(results: Fit, ends: SeenEnds | None, times: Any, mixture: bool) -> Array:
     if times is not None:
         return np.asarray(times, dtype=np.float64)
     if ends is None:

@@ -18,7 +18,7 @@ from tobitgp.results.parameter_tables import parameter_frame
 from tobitgp.results.priors import PriorRow, line_rows, linear_rows
 from tobitgp.results.process.process_effects import scale_at_means
 from tobitgp.results.summary_notes import model_title, power_notes, ratio_words, row_notes, scale_formula, times_note
-from tobitgp.results.words import Notes, Rows, SummaryTable, Words, not_converged, noted, rows_of, untested
+from tobitgp.results.words import LabelledValues, Notes, SummaryTable, Words, not_converged, noted, rows_of, untested
 
 _NOTED_PRIORS = 8
 _ROOM = 25
@@ -85,7 +85,7 @@ def _title(results: Fit) -> str:
     return model_title(results, "Gaussian process regression", positive=False)
 
 
-def _model_rows(results: Fit) -> Rows:
+def _model_rows(results: Fit) -> LabelledValues:
     fitted, gp = results.parts.fitted, results.parts.gp
     J = len(fitted.points)
     hyper = "fixed" if not fitted.parameters.n_free else f"averaged, {J} points" if J > 1 else "at the maximum"

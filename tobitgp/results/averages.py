@@ -17,7 +17,8 @@ from scipy.special import logit, ndtri
 
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.standard_noise import Distribution
-from tobitgp.numerics.roots import Rows, solve_quantile, where_it_ends
+from tobitgp.numerics.roots import RowIndex, solve_quantile, where_it_ends
+from tobitgp.numerics.sampling import draw_quantiles
 from tobitgp.posterior.questions import (
     UNLINK,
     Link,
@@ -192,9 +193,9 @@ def beside(first: Averages, second: Averages, draws: int, rng: np.random.Generat
 def _of_draws(values: Array, level: float | None) -> dict[str, Array]:
     with np.errstate(invalid="ignore"):
         out = {"estimate": values.mean(axis=-1), "se": values.std(axis=-1)}
-        if level is not None:
-            tail = 0.5 * (1.0 - level)
-            out["lower"], out["upper"] = np.quantile(values, [tail, 1.0 - tail], axis=-1)
+    if level is not None:
+        tail = 0.5 * (1.0 - level)
+        out["lower"], out["upper"] = draw_quantiles(values, [tail, 1.0 - tail])
     return out
 
 
@@ -223,7 +224,7 @@ def averaged_median(noise: Distribution, f: Array, sigma: Array, share: Array) -
     """
     sigma, share = np.broadcast_to(sigma, f.shape), np.broadcast_to(share, f.shape)
 
-    def cdf(x: Array, rows: Rows) -> tuple[Array, Array]:
+    def cdf(x: Array, rows: RowIndex) -> tuple[Array, Array]:
         z = (x - f[:, rows]) / sigma[:, rows]
         mass, density = np.exp(noise.log_cdf(z)), np.exp(noise.logpdf(z)) / sigma[:, rows]
         return (share[:, rows] * mass).sum(axis=0), (share[:, rows] * density).sum(axis=0)

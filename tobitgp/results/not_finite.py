@@ -104,8 +104,8 @@ OF_SIGNS = "A ratio requires averages above 0, in every draw. Use scale='differe
 _AT_TIMES = "An average is 0 there, or a parameter that it depends on has no standard error. Use other times=."
 _AVERAGES = {
     "mean": "The mean of some rows is infinite, or beyond the largest number. Use what='median' or what='rmst'.",
-    "median": "The averaged survival curve does not fall to one half in every draw, or hardly falls there. Use what='rmst' or "
-    "what='survival', with times=.",
+    "median": "The averaged survival curve does not fall to one half in every draw, or hardly falls there. Use "
+    "what='rmst' or what='survival', with times=.",
     **dict.fromkeys(("survival", "risk", "rmst"), _AT_TIMES),
 }
 

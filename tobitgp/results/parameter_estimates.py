@@ -13,7 +13,7 @@ from scipy.special import ndtr, ndtri
 from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.feature_layout import linear_places
 from tobitgp.inference.fitted import FittedGP
-from tobitgp.numerics.bordered import Covariance, dense, of_sums, variances
+from tobitgp.numerics.bordered import CovarianceMatrix, dense, of_sums, variances
 from tobitgp.numerics.normal_functions import normal_quantile, total_sd
 from tobitgp.regression.maximum import hide, known
 from tobitgp.typing import Array, BoolArray
@@ -28,9 +28,9 @@ class Linear:
 
     weight: Array  # (J,)
     mean: Array  # (J, p), in the user's units
-    covariance: Sequence[Covariance] | Array  # (J, p, p), or J without their entries
+    covariance: Sequence[CovarianceMatrix] | Array  # (J, p, p), or J without their entries
     fixed: BoolArray  # (p,)
-    unidentified: Covariance | None = None  # (p, p), what the covariance does not cover
+    unidentified: CovarianceMatrix | None = None  # (p, p), what the covariance does not cover
 
     @property
     def within(self) -> Array:

@@ -45,7 +45,7 @@ _LONGEST = 80
 
 WHATS = ("median", "latent", "uncensored", "observed", "conditional", "quantile", "prob", "sigma", "terms")
 
-Ask = Callable[[bool, Asked], Question]
+QuestionOf = Callable[[bool, Asked], Question]
 
 
 def whats(known: tuple[str, ...] = WHATS) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ def prediction_table(
     return next(iter(tables.values()))
 
 
-def read_questions(what: str, q: Any, below: Any, above: Any) -> tuple[dict[float | str, Ask], bool]:
+def read_questions(what: str, q: Any, below: Any, above: Any) -> tuple[dict[float | str, QuestionOf], bool]:
     """Questions that a prediction asks, by the label of their column, and whether a list was given."""
     given = [name for name, value in (("q", q), ("below", below), ("above", above)) if value is not None]
     allowed = {"quantile": ["q"], "prob": ["below", "above"]}.get(what, [])
@@ -112,11 +112,11 @@ def read_questions(what: str, q: Any, below: Any, above: Any) -> tuple[dict[floa
     return {}, False
 
 
-def _quantile(p: float) -> Ask:
+def _quantile(p: float) -> QuestionOf:
     return lambda positive, asked: questions.quantile(positive, p)
 
 
-def _probability(limit: float, *, above: bool) -> Ask:
+def _probability(limit: float, *, above: bool) -> QuestionOf:
     return lambda positive, asked: questions.probability(positive, np.full(len(asked.design.H), limit), above=above)
 
 

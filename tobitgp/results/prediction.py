@@ -292,6 +292,9 @@ def residuals(
     return residual_series(results, kind, rng)
 
 
+_NO_MEAN = "the response has no mean there, or one beyond the largest number, and kind='quantile' needs none"
+
+
 def residual_series(results: Fit, kind: str, rng: int | np.random.Generator | None) -> pd.Series[float]:
     """Residuals with the index of the training data; see `tobitgp.results.prediction.residuals`."""
     own = results._residuals
@@ -306,8 +309,7 @@ def residual_series(results: Fit, kind: str, rng: int | np.random.Generator | No
         values = quantile_residuals(results, asked, rng)
     else:
         values = getattr(results._tails(asked), kind)()
-    why = "the response has no mean there, or one beyond the largest number, and kind='quantile' needs none" if kind == "response" else ""
-    warn_of_rows(values, asked, f"kind={kind!r}", why)
+    warn_of_rows(values, asked, f"kind={kind!r}", _NO_MEAN if kind == "response" else "")
     return pd.Series(asked.spread(values), index=asked.index, name=kind)
 
 

@@ -16,7 +16,7 @@ from tobitgp.diagnostics.elpd import Elpd
 from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.training_draws import Draws
-from tobitgp.distributions.event_times import Joined
+from tobitgp.distributions.event_times import JoinedDraws
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
@@ -248,7 +248,7 @@ class Results:
     ) -> RowDistributions:
         """Draws (n, draws) of the distributions of the times of rows, up to a last time that is asked about."""
         parts = self._joint.distributions(asked, draws, max(draws * len(times.which), 1), rng)
-        return Joined(tuple(parts), rng.permutation(draws))
+        return JoinedDraws(tuple(parts), rng.permutation(draws))
 
     def _moved_times(self, asked: Asked, step: float) -> RowDistributions | None:
         """Distributions (n, 2 k) at estimates moved up and down along a root of their covariance; None without one."""

@@ -24,7 +24,7 @@ from tobitgp.results.predict import check_level, check_what
 from tobitgp.results.survival import read_times, refuse_dask
 from tobitgp.typing import Array, Frame
 
-Setting = dict[str, Any]
+ColumnSetting = dict[str, Any]
 POPULATIONS, SCALES = ("fixed", "bootstrap"), ("difference", "ratio")
 
 
@@ -148,8 +148,8 @@ def standardise(
 @reads_frames
 def contrast(
     results: Fit,
-    first: Setting | Fit,
-    second: Setting | None = None,
+    first: ColumnSetting | Fit,
+    second: ColumnSetting | None = None,
     what: str = "survival",
     times: Any = None,
     scale: str = "difference",
@@ -336,7 +336,7 @@ def _warn(
 
 
 def _population(
-    results: Fit, settings: list[Setting], df: Frame | None, weights: Any, population: Any, draws: Any, rng: Any
+    results: Fit, settings: list[ColumnSetting], df: Frame | None, weights: Any, population: Any, draws: Any, rng: Any
 ) -> Population:
     """Rows under every setting, those of the fit by default."""
     parts = results.parts

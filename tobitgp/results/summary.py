@@ -21,7 +21,7 @@ from statsmodels.iolib.summary import Summary
 from statsmodels.iolib.table import Cell, SimpleTable
 
 from tobitgp.data.values import printable
-from tobitgp.results.words import CENSORED, HAZARD, ODDS, SUBJECTS, Rows, SummaryTable, Words, noted, untested
+from tobitgp.results.words import CENSORED, HAZARD, ODDS, SUBJECTS, LabelledValues, SummaryTable, Words, noted, untested
 from tobitgp.typing import Array
 
 WIDTH = 78
@@ -189,8 +189,8 @@ def ratio_section(ratios: pd.DataFrame, alpha: float) -> Section:
 
 def lay_out(
     title: str,
-    left: Rows,
-    right: Rows,
+    left: LabelledValues,
+    right: LabelledValues,
     sections: Sequence[Section],
     notes: Sequence[str],
     formulas: dict[str, str] | None = None,

@@ -11,7 +11,17 @@ import numpy as np
 from tobitgp.numerics.bordered import variances
 from tobitgp.results.fit import Fit
 from tobitgp.results.parameter_tables import parameter_frame
-from tobitgp.results.words import CENSORED, ROBUST, Notes, Rows, SummaryTable, Words, not_converged, noted, rows_of
+from tobitgp.results.words import (
+    CENSORED,
+    ROBUST,
+    LabelledValues,
+    Notes,
+    SummaryTable,
+    Words,
+    not_converged,
+    noted,
+    rows_of,
+)
 
 # As names of distributions are written in the middle of a title, where not as families are named.
 _SPELLINGS = {
@@ -43,7 +53,7 @@ def likelihood_words(
     results: Fit,
     alpha: float,
     title: str,
-    facts: Rows,
+    facts: LabelledValues,
     groups: Sequence[ParameterGroup],
     notes: Notes,
     *,

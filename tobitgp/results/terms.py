@@ -12,7 +12,7 @@ import pandas as pd
 
 from tobitgp.data.absorbed import only_columns
 from tobitgp.data.arrays import Design
-from tobitgp.data.design import DesignState, Level, PartState
+from tobitgp.data.design import DesignState, FactorLevel, PartState
 from tobitgp.data.linear_columns import INTERCEPT, linear_terms
 from tobitgp.data.table import column_names, read_table
 from tobitgp.data.training_summary import constant_column
@@ -178,7 +178,7 @@ def term_columns(parts: Source) -> list[tuple[str, int | None, list[str]]]:
     return out
 
 
-def curve_levels(parts: Source, name: str) -> list[Level] | None:
+def curve_levels(parts: Source, name: str) -> list[FactorLevel] | None:
     """Levels of a column whose every level has a curve of its own, None for any other column."""
     for term, levels in zip(parts.spec.processes, parts.state.group_levels, strict=True):
         if term.factors and term.group == name and levels is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,13 @@ import pandas as pd
 from tobitgp.data.frames import answers_in_kind, read_weights, reads_frames
 from tobitgp.data.sources import is_dask
 from tobitgp.errors import SpecError
-from tobitgp.results.curves import rows_of, warn_of_tail
+from tobitgp.results.curves import Excluded, rows_of, warn_of_tail
 from tobitgp.results.fit import Fit
 from tobitgp.results.not_finite import warn_of_bands, warn_of_rows
 from tobitgp.results.predict import check_level, check_probability, prediction_table
 from tobitgp.results.survival import left_area, read_times, refuse_dask
 from tobitgp.typing import Array, Frame
 
-Excluded = str | Sequence[str]
 SCORES = ("log_likelihood", "concordance_index")
 NO_ORDER = "A mixture predicts the same for every row, so that there is no order to score."
 

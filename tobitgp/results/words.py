@@ -8,10 +8,10 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-Rows = list[tuple[str, str]]  # label and value
-Subject = Literal["warning", "rows", "scale", "coefficients", "parameters", "errors", "predictions"]
-SUBJECTS: tuple[Subject, ...] = get_args(Subject)  # the order of notes
-Notes = Sequence[tuple[Subject, str]]
+LabelledValues = list[tuple[str, str]]  # label and value
+NoteSubject = Literal["warning", "rows", "scale", "coefficients", "parameters", "errors", "predictions"]
+SUBJECTS: tuple[NoteSubject, ...] = get_args(NoteSubject)  # the order of notes
+Notes = Sequence[tuple[NoteSubject, str]]
 
 CENSORED = ["left", "right", "interval"]
 ROBUST = {
@@ -44,7 +44,7 @@ class Words:
     """A title, facts about the model, criteria, tables and notes."""
 
     title: str
-    facts: Rows
+    facts: LabelledValues
     criteria: Mapping[str, float | str]
     tables: Sequence[SummaryTable]
     notes: Notes
@@ -53,7 +53,7 @@ class Words:
     counts: Mapping[str, Any] | None = None  # of rows, where they are not those of the results
 
 
-def noted(subject: Subject, texts: Iterable[str]) -> Notes:
+def noted(subject: NoteSubject, texts: Iterable[str]) -> Notes:
     """Notes on one subject."""
     return [(subject, text) for text in texts]
 

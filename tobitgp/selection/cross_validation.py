@@ -26,9 +26,9 @@ from tobitgp.selection import held_out
 from tobitgp.selection.cause_measures import by_cause
 from tobitgp.selection.folds import (
     Fold,
+    FoldRows,
     FoldScores,
     OrderedRows,
-    Parts,
     by_subject,
     join_predictions,
     own_column,
@@ -328,7 +328,7 @@ def _predict_fold(results: Any, test: pd.DataFrame, asked: dict[str, Any] | None
         return error
 
 
-def _table(names: list[Any], parts: Parts, found: list[Attempt]) -> pd.DataFrame:
+def _table(names: list[Any], parts: FoldRows, found: list[Attempt]) -> pd.DataFrame:
     """A row for each fold, and a warning for those that failed."""
     errors = [outcome.error for outcome in found if outcome.error is not None]
     if len(errors) == len(found):

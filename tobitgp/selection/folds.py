@@ -18,7 +18,7 @@ from tobitgp.selection import held_out
 from tobitgp.selection.held_out import HeldOut, Measure
 from tobitgp.typing import Array, BoolArray, IntArray
 
-Parts = list[tuple[IntArray, IntArray]]
+FoldRows = list[tuple[IntArray, IntArray]]
 
 
 def own_column(formula: Any, folds: Any, names: list[str]) -> list[str]:
@@ -27,7 +27,7 @@ def own_column(formula: Any, folds: Any, names: list[str]) -> list[str]:
     return [folds] if named else []
 
 
-def read_folds(folds: Any, model: Model, frame: pd.DataFrame, rng: np.random.Generator) -> tuple[list[Any], Parts]:
+def read_folds(folds: Any, model: Model, frame: pd.DataFrame, rng: np.random.Generator) -> tuple[list[Any], FoldRows]:
     """Names of the folds, and the places of their training and test rows; rows that a fit drops are in none."""
     used = np.flatnonzero(model.training.kept)
     exact = model.training.response.lower == model.training.response.upper
@@ -43,7 +43,7 @@ def read_folds(folds: Any, model: Model, frame: pd.DataFrame, rng: np.random.Gen
     return levels, [(used[code != k], used[code == k]) for k in range(len(levels))]
 
 
-def _split(folds: Any, used: IntArray, exact: Any) -> Parts:
+def _split(folds: Any, used: IntArray, exact: Any) -> FoldRows:
     """What a splitter of scikit-learn makes of the rows used; its training rows may be fewer than the others."""
     try:
         parts = [

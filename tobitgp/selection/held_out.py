@@ -18,14 +18,14 @@ from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.rows import read_scored
 from tobitgp.typing import Array, BoolArray
 
-Results = GPResults | RegressionResults | MixtureResults
+ScoredResults = GPResults | RegressionResults | MixtureResults
 _TIMES = 100
 
 
 class HeldOut(NamedTuple):
     """A fit, and rows that it has not seen."""
 
-    results: Results
+    results: ScoredResults
     test: pd.DataFrame
     weight: Array | None  # (n,), frequency weights of the test rows
 

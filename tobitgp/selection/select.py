@@ -21,17 +21,13 @@ from tobitgp.model import Model
 from tobitgp.report.plots import plot_ranking
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows
 from tobitgp.results.compare import EVIDENCE, check_by, compare, read_value
-from tobitgp.results.likelihood.regression_results import RegressionResults
-from tobitgp.results.mixture.mixture_results import MixtureResults
-from tobitgp.results.process.process_results import GPResults
 from tobitgp.selection.cross_validation import OF_MODEL, Attempt, attempt, attempt_all, check_jobs, listed, pass_on
+from tobitgp.selection.held_out import ScoredResults
 from tobitgp.selection.specs import Candidate, read_specs
 from tobitgp.typing import Frame
 
 _BY_METHOD = (EVIDENCE, "log_evidence", "log_evidence_integrated")
 _OF_LIKELIHOOD = ("aic", "bic")
-
-Results = GPResults | RegressionResults | MixtureResults
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -49,8 +45,8 @@ class Selection:
     """
 
     table: pd.DataFrame
-    best: Results
-    results: dict[str, Results]
+    best: ScoredResults
+    results: dict[str, ScoredResults]
 
     def plot_evidence(self, ax: Any = None) -> Any:
         """What the models were ranked by, in the order in which they were given.
@@ -222,7 +218,7 @@ def _maximises(method: Any) -> bool:
     return isinstance(method, PosteriorMethod) and method.hyper == "maximize"
 
 
-def _rank(results: dict[str, Results], errors: dict[str, TobitGPError], by: str) -> Selection:
+def _rank(results: dict[str, ScoredResults], errors: dict[str, TobitGPError], by: str) -> Selection:
     """Table of those that were fitted, then those that were not."""
     if not results:
         raise next(iter(errors.values()))

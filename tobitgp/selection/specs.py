@@ -6,7 +6,7 @@ Splines of folds end where those of all rows do, so that no row left out lies be
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -20,7 +20,7 @@ from tobitgp.data.linear_columns import SPLINES
 from tobitgp.data.table import read_table
 from tobitgp.errors import FormulaError, SpecError
 from tobitgp.formula import parse_formula
-from tobitgp.formula.functions import read_functions
+from tobitgp.formula.functions import NamedFunctions, read_functions
 from tobitgp.formula.spec import Expression
 from tobitgp.formula.syntax import Token, names_in, read_expression, tokenize
 from tobitgp.method_spelling import MOVED, with_moved_settings
@@ -149,7 +149,7 @@ def _is_formula(value: Any) -> bool:
 _ENDS = ("lower_bound", "upper_bound", "extrapolation")
 
 
-def with_ends(formula: str, rows: pd.DataFrame, functions: Mapping[str, Callable[..., Any]] | None) -> str:
+def with_ends(formula: str, rows: pd.DataFrame, functions: NamedFunctions) -> str:
     """The formula, in which splines without ends of their own have those of some rows."""
     own = read_functions(functions)
     text, done = "", 0

@@ -25,12 +25,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tobitgp.errors import SpecError, TobitGPError
+from tobitgp.formula.functions import NamedFunctions
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.numerics.copies import Lower, packed
 from tobitgp.storage.archive import DTYPES, AnyArray, MalformedError
 
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-Functions = Mapping[str, Callable[..., Any]] | None
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Surroundings:
     spec: ModelSpec | None = None
     columns: Sequence[str] = ()  # of the data, while writing
     levels: Mapping[str, Any] = field(default_factory=dict)  # of the factors among the inputs, while writing
-    functions: Functions = None  # given by the user who reads
+    functions: NamedFunctions = None  # given by the user who reads
     results_of: Callable[[Any], Any] = lambda parts: parts  # of the parts of a fit within another, while reading
 
     @property

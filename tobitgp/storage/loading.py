@@ -14,6 +14,7 @@ import pandas as pd
 from tobitgp.data.training_summary import constant_column
 from tobitgp.errors import DataError, SpecError, TobitGPError
 from tobitgp.files import ordinary
+from tobitgp.formula.functions import NamedFunctions
 from tobitgp.kinds.mixture import MixtureParts
 from tobitgp.kinds.power_process import PowerProcessParts
 from tobitgp.kinds.process import ProcessParts
@@ -32,7 +33,7 @@ from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.results import Results
 from tobitgp.storage.archive import MalformedError, read_arrays, read_document
 from tobitgp.storage.classes import fit_codec
-from tobitgp.storage.codec import Functions, Surroundings, check_used
+from tobitgp.storage.codec import Surroundings, check_used
 from tobitgp.storage.stored_fit import FORMAT, VERSION, _path, _version
 
 # What answers questions about what a fit was made of and found: **a kind of fit is a line here**.
@@ -84,7 +85,7 @@ MAX_CAUSE = 400
 _NAMES = {"format", "version", "written_by", "fit"}
 
 
-def load(path: str | os.PathLike[str], functions: Functions = None) -> Loaded:
+def load(path: str | os.PathLike[str], functions: NamedFunctions = None) -> Loaded:
     """Read a fit that ``save`` of its results wrote.
 
     The file is data, never code: it is checked from end to end, and anything unknown in it is refused.

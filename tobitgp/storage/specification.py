@@ -9,11 +9,12 @@ from typing import Any
 
 from tobitgp.errors import SpecError, TobitGPError
 from tobitgp.formula import parse_formula
+from tobitgp.formula.functions import NamedFunctions
 from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.formula.spec import CureSpec, ModelSpec, ParameterSpec, ResponseSpec, ScaleSpec, line_names
 from tobitgp.results.views import columns_of
 from tobitgp.storage.archive import MalformedError
-from tobitgp.storage.codec import Functions, Surroundings, field_types, fits
+from tobitgp.storage.codec import Surroundings, field_types, fits
 
 _TEXTS = tuple[str, ...]
 _FORMULA = tuple[str, str, _TEXTS, _TEXTS, str, str]
@@ -88,7 +89,7 @@ def restore_spec(document: Any, around: Surroundings) -> ModelSpec:
     return spec
 
 
-def _restore_formula(document: Any, spec: ModelSpec, functions: Functions) -> ScaleSpec:
+def _restore_formula(document: Any, spec: ModelSpec, functions: NamedFunctions) -> ScaleSpec:
     """Formula of a parameter of the rows, read again."""
     argument, formula, columns, reads, parameter, label = document
     kind = next((kind for kind in (ScaleSpec, CureSpec, ParameterSpec) if kind.argument == argument), None)
@@ -103,7 +104,7 @@ def _restore_formula(document: Any, spec: ModelSpec, functions: Functions) -> Sc
     return replace(scale, parameter=parameter, label=label) if isinstance(scale, ParameterSpec) else scale
 
 
-def _check_functions(document: dict[str, Any], functions: Functions) -> None:
+def _check_functions(document: dict[str, Any], functions: NamedFunctions) -> None:
     """Ask for the functions of the user that the formulas call."""
     if functions is not None and not isinstance(functions, Mapping):
         raise SpecError(f"functions= is a dict of functions by name, as {{'f': f}}, not {type(functions).__name__}.")

@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 import tobitgp as tg
 from tobitgp.diagnostics.elpd import waic_by_draws
-from tobitgp.distributions.event_times import First, Joined
+from tobitgp.distributions.event_times import First, JoinedDraws
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.errors import ApproximationWarning, SpecError
@@ -118,7 +118,10 @@ def test_a_sum_of_draws_of_parts_is_in_their_order():
     rng = np.random.default_rng(1)
     location, order, times = rng.normal(size=(3, 7)), rng.permutation(7), rng.uniform(0.1, 3.0, (3, 7))
     parts = [LocationScale(Gumbel(), each, np.full((1, 1), 0.7), log=True) for each in np.split(location, [3], axis=1)]
-    found, whole = Joined(tuple(parts), order), LocationScale(Gumbel(), location[:, order], np.full((1, 1), 0.7), True)
+    found, whole = (
+        JoinedDraws(tuple(parts), order),
+        LocationScale(Gumbel(), location[:, order], np.full((1, 1), 0.7), True),
+    )
     for of in ("logsf", "logcdf", "logpdf", "log_hazard"):
         for at in (times, times[:, :1]):
             np.testing.assert_allclose(getattr(found, of)(at), getattr(whole, of)(at), rtol=1e-12)

@@ -6,7 +6,7 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.numerics.sampling import generator, open_uniform, random_points
+from tobitgp.numerics.sampling import draw_quantiles, generator, open_uniform, random_points
 
 
 def test_none_is_the_same_each_time_and_nobody_elses():
@@ -51,3 +51,10 @@ def test_draws_do_not_repeat_the_numbers_that_made_the_data():
     res = tg.fit("y ~ 1", data)
     drawn = res.sample(data, draws=3).to_numpy()
     assert np.abs([np.corrcoef(noise, column)[0, 1] for column in drawn.T]).max() < 0.2
+
+
+def test_quantiles_of_draws_are_infinite_beside_infinite_draws():
+    draws = np.array([-np.inf, -np.inf, 0.0, 1.0, np.inf, np.inf])
+    found = draw_quantiles(np.stack([draws, np.arange(6.0)]), [0.1, 0.3, 0.5, 0.7, 0.8, 0.9])
+    np.testing.assert_array_equal(found[:, 0], [-np.inf, -np.inf, 0.5, np.inf, np.inf, np.inf])
+    np.testing.assert_allclose(found[:, 1], [0.5, 1.5, 2.5, 3.5, 4.0, 4.5], rtol=1e-12)

@@ -18,7 +18,7 @@ from tobitgp.errors import SpecError
 from tobitgp.numerics.roots import where_it_ends
 from tobitgp.results.averages import Averages, DrawnAverages, Estimated, Population, Sought
 from tobitgp.results.competing.competing_parts import CompetingParts
-from tobitgp.results.competing.first_times import FirstTimes, Rule, integrate
+from tobitgp.results.competing.first_times import FirstTimes, TimeRule, integrate
 from tobitgp.results.survival import left_area
 from tobitgp.typing import Array, BoolArray
 
@@ -142,7 +142,7 @@ def cause_averages(results: Any, population: Population, sought: Sought) -> Aver
 
 
 def _drawn(
-    results: Any, population: Population, times: FirstTimes, rule: Rule | None, last: float, under: Under
+    results: Any, population: Population, times: FirstTimes, rule: TimeRule | None, last: float, under: Under
 ) -> Iterator[Array]:
     """Averages (A, m, s) of draws, some at a time."""
     cells = len(times.which) * (1 if rule is None else len(rule.times) * len(times.causes))
@@ -155,14 +155,14 @@ def _drawn(
 
 
 def _under_settings(
-    population: Population, sought: Sought, rule: Rule | None, last: float, known: First, share: Array
+    population: Population, sought: Sought, rule: TimeRule | None, last: float, known: First, share: Array
 ) -> Array:
     """Averages (A, m, s) under every setting."""
     settings = [known.take(population.rows(setting)) for setting in range(population.settings)]
     return np.stack([_average(each, share, sought, rule, last) for each in settings])
 
 
-def _average(known: First, share: Array, sought: Sought, rule: Rule | None, last: float) -> Array:
+def _average(known: First, share: Array, sought: Sought, rule: TimeRule | None, last: float) -> Array:
     """Averages (m, s) of draws of n rows with shares (n, s)."""
     start = np.full((1, 1), sought.after or 0.0)
     if sought.what == MEDIANS:

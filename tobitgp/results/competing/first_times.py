@@ -12,12 +12,13 @@ import numpy as np
 from tobitgp.distributions.event_times import First
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
+from tobitgp.numerics.sampling import draw_quantiles
 from tobitgp.posterior.estimates import Sampled
 from tobitgp.posterior.questions import Question, quantile, remaining
 from tobitgp.results.survival import STATISTICS, Times
 from tobitgp.typing import Array, IntArray
 
-Curves = Callable[[Array], tuple[Array, Array]]  # times (q,) -> hazards and cumulative hazards (K, n, q, ...)
+HazardCurves = Callable[[Array], tuple[Array, Array]]  # times (q,) -> hazards and cumulative hazards (K, n, q, ...)
 # Nodes and weights of a panel, and of one that is narrow.
 _PANEL, _NARROW = (np.polynomial.legendre.leggauss(points) for points in (12, 4))
 EARLY = 1e-9  # cumulative hazard of all causes up to which it stands for incidence
@@ -26,7 +27,7 @@ _DECADES = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class TimeRule:
     """Nodes of an integral over time."""
 
     times: Array  # (q,), the first is that from which on it is integrated
@@ -34,7 +35,7 @@ class Rule:
     upto: IntArray  # (m,), last node before each time that is asked about, -1 of those before the first
 
 
-def make_rule(first: float, times: Array, breaks: Array, width: float) -> Rule:
+def make_rule(first: float, times: Array, breaks: Array, width: float) -> TimeRule:
     """Gauss-Legendre panels of log time between times (m,), and breaks where hazards jump or bend, of some width."""
     last = float(times.max())
     knots = np.unique(np.concatenate([[first], times[times > first], breaks[(breaks > first) & (breaks < last)]]))
@@ -47,10 +48,10 @@ def make_rule(first: float, times: Array, breaks: Array, width: float) -> Rule:
         nodes.append(np.exp(middle[:, None] + half * x).ravel())
         weights.append(np.tile(half * w, panels))
     at = np.concatenate(nodes)
-    return Rule(at, np.concatenate(weights) * at, np.searchsorted(at, times, side="right") - 1)
+    return TimeRule(at, np.concatenate(weights) * at, np.searchsorted(at, times, side="right") - 1)
 
 
-def integrate(rule: Rule, curves: Curves, nodes: int | None = None, *, area: bool = False) -> Array:
+def integrate(rule: TimeRule, curves: HazardCurves, nodes: int | None = None, *, area: bool = False) -> Array:
     """Incidence (K, n, m, ...) by hazards at the nodes, at some of these at a time; or the ``area`` below survival."""
     out, total = None, np.zeros(())
     for part in row_chunks(0, len(rule.times), nodes or len(rule.times)):
@@ -73,7 +74,7 @@ def integrate(rule: Rule, curves: Curves, nodes: int | None = None, *, area: boo
     return out
 
 
-def start_of(curves: Curves, times: Array, early: float = EARLY) -> float:
+def start_of(curves: HazardCurves, times: Array, early: float = EARLY) -> float:
     """A time before all that are asked about up to which next to nothing happens."""
     positive = times[times > 0.0]
     tried = float(positive.min()) * 10.0 ** -np.arange(_DECADES + 1.0)
@@ -81,7 +82,7 @@ def start_of(curves: Curves, times: Array, early: float = EARLY) -> float:
     return float(tried[np.argmax(small) if small.any() else -1])
 
 
-def find_rule(curves: Curves, first: float, times: Array, breaks: Array) -> Rule:
+def find_rule(curves: HazardCurves, first: float, times: Array, breaks: Array) -> TimeRule:
     """Nodes for times (m,), one of them positive: panels are halved until the incidence at rows' hazards stays."""
     width = 1.0
     rule = make_rule(first, times, breaks, width)
@@ -97,7 +98,7 @@ def find_rule(curves: Curves, first: float, times: Array, breaks: Array) -> Rule
     return rule
 
 
-def predictive(causes: Sequence[Times], after: Array | None) -> Curves:
+def predictive(causes: Sequence[Times], after: Array | None) -> HazardCurves:
     """Hazards of new rows, counted from times survived: parameters are averaged over, of each cause by itself."""
 
     def curves(times: Array) -> tuple[Array, Array]:
@@ -301,17 +302,19 @@ class FirstTimes(Times):
                     made[-1] |= _quantiles(found, level)
         return {name: np.concatenate([one[name] for one in made], axis=1) for name in names}
 
-    def rule(self, times: Array, after: Array | None, *, early: float, width: float) -> Rule:
+    def rule(self, times: Array, after: Array | None, *, early: float, width: float) -> TimeRule:
         """Nodes of integrals over time in all rows, from where cumulative hazards are as small as ``early``."""
         begin = self._begin(after)
         breaks = np.unique(self.cuts(self._last(times, begin))[:, None] - np.unique(begin))
         return make_rule(self._scale(slice(None), times, after, early)[0], times, breaks, width)
 
-    def _curves(self, span: slice, after: Array | None) -> Curves:
+    def _curves(self, span: slice, after: Array | None) -> HazardCurves:
         """Predictive hazards of some of the rows."""
         return predictive(self._each(span), None if after is None else after[span])
 
-    def _scale(self, span: slice, times: Array, after: Array | None, early: float = EARLY) -> tuple[float, Curves]:
+    def _scale(
+        self, span: slice, times: Array, after: Array | None, early: float = EARLY
+    ) -> tuple[float, HazardCurves]:
         """A time before which next to nothing happens in some rows, and curves of a few from low to high hazards."""
         curves, at = self._curves(span, after), np.arange(len(self.which))[span]
         order = np.argsort(curves(times.max(keepdims=True))[1].sum(axis=0)[:, 0], kind="stable")
@@ -328,5 +331,5 @@ def _drawn_rates(known: First, begin: Array, times: Array) -> tuple[Array, Array
 def _quantiles(values: Array, level: float) -> dict[str, Array]:
     """``median``, ``lower`` and ``upper`` over the draws on the last axis."""
     tail = 0.5 - 0.5 * level
-    ends = np.quantile(values, [0.5, tail, 1.0 - tail], axis=-1)
+    ends = draw_quantiles(values, [0.5, tail, 1.0 - tail])
     return dict(zip(STATISTICS[1:], ends, strict=True))

@@ -13,6 +13,7 @@ import pandas as pd
 from tobitgp.errors import SpecError
 from tobitgp.kinds.boxcox import BoxCoxParts, in_own_unit
 from tobitgp.kinds.likelihood import scale_estimates
+from tobitgp.numerics.sampling import draw_quantiles
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.results import figures
@@ -87,8 +88,7 @@ def statistics_from_zero(
     with np.errstate(invalid="ignore"):
         out["se"][zero] = found.std(axis=1)
     if level is not None:
-        for name, p in (("lower", 0.5 - 0.5 * level), ("upper", 0.5 + 0.5 * level)):
-            out[name][zero] = np.quantile(found, p, axis=1)
+        out["lower"][zero], out["upper"][zero] = draw_quantiles(found, [0.5 - 0.5 * level, 0.5 + 0.5 * level])
         out["lower"] = np.minimum(out["lower"], out["estimate"])
     return out
 

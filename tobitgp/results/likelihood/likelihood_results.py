@@ -14,7 +14,7 @@ from tobitgp.diagnostics.check import posterior_findings
 from tobitgp.diagnostics.k_hat import KHat, regression_k_hat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.training_draws import read_draws
-from tobitgp.distributions.event_times import Joined
+from tobitgp.distributions.event_times import JoinedDraws
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.errors import SpecError
 from tobitgp.kinds.likelihood import (
@@ -307,7 +307,7 @@ class LikelihoodResults(Results):
         if not self._parts.has_errors:
             return None
         change = step * np.hstack([self._parts.draw_root, -self._parts.draw_root])
-        return Joined(tuple(drawn_rows(self._parts, asked.design, change)), np.arange(change.shape[1]))
+        return JoinedDraws(tuple(drawn_rows(self._parts, asked.design, change)), np.arange(change.shape[1]))
 
     def _draws(self, draws: int, rng: Rng, question: str) -> EstimateDraws:
         self._refuse_dependent(question)

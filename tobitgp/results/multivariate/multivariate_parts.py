@@ -22,7 +22,7 @@ from tobitgp.likelihoods import Family
 from tobitgp.results.fit import Fit
 from tobitgp.results.multivariate.response_estimates import ResponseEstimates
 from tobitgp.results.multivariate.response_view import Learned, view_response, with_rows
-from tobitgp.results.multivariate.stacked_rows import Ends, SeenResponse, Stack, ends_of
+from tobitgp.results.multivariate.stacked_rows import SeenResponse, Stack, WideEnds, ends_of
 from tobitgp.results.views import COUNTS, Source
 from tobitgp.typing import Array
 
@@ -35,7 +35,7 @@ class ResponseRows:
     seen: Sequence[SeenResponse]  # (J,)
 
     @property
-    def ends(self) -> Ends:
+    def ends(self) -> WideEnds:
         """Ends (n, J) of what is known of the responses, on their scale."""
         return ends_of(self.seen, len(self.data))
 

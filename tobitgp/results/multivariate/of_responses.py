@@ -23,11 +23,11 @@ from tobitgp.results.prediction import PredictionResults
 from tobitgp.results.rows import read_scored
 from tobitgp.typing import Array, Frame
 
-Ask = Callable[..., Any]
+AskOne = Callable[..., Any]
 _RESPONSE = inspect.Parameter("response", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
 
 
-def of_each(question: Ask, rows: str = "", grid: Callable[[Any, Any], Array] | None = None) -> Ask:
+def of_each(question: AskOne, rows: str = "", grid: Callable[[Any, Any], Array] | None = None) -> AskOne:
     """A question of one response, asked of all, or of the one that ``response=`` names.
 
     The argument ``rows``, the first, is a table of the rows that are asked about, those of the fit without. Where
@@ -49,7 +49,7 @@ def of_each(question: Ask, rows: str = "", grid: Callable[[Any, Any], Array] | N
     return answers_in_kind(asked) if rows else asked
 
 
-def of_all(question: Ask) -> Ask:
+def of_all(question: AskOne) -> AskOne:
     """A question about values, asked of those of all responses, or of those of one."""
 
     def ask(results: Any, *args: Any, response: str | None = None, **options: Any) -> Any:
@@ -58,7 +58,7 @@ def of_all(question: Ask) -> Ask:
     return _described(question, ask, "for the values of all responses")
 
 
-def drawn_for_each(question: Ask) -> Ask:
+def drawn_for_each(question: AskOne) -> AskOne:
     """A figure on axes of its own, of which every response has a panel."""
     signature = inspect.signature(question)
 
@@ -75,7 +75,7 @@ def drawn_for_each(question: Ask) -> Ask:
     return _described(question, ask, "a panel for every response")
 
 
-def drawn_apart(question: Ask) -> Ask:
+def drawn_apart(question: AskOne) -> AskOne:
     """A figure of several panels, of which every response has one."""
 
     def ask(results: Any, *args: Any, response: str | None = None, **options: Any) -> Any:
@@ -86,7 +86,7 @@ def drawn_apart(question: Ask) -> Ask:
     return _described(question, ask, "a figure for every response, whose axes come one after the other")
 
 
-def of_one(question: Ask) -> Ask:
+def of_one(question: AskOne) -> AskOne:
     """A question of one response, which ``response=`` has to name."""
 
     def ask(results: Any, *args: Any, response: str | None = None, **options: Any) -> Any:
@@ -165,7 +165,7 @@ def find_response(name: object, responses: tuple[str, ...]) -> int:
     return responses.index(str(name))
 
 
-def _described(question: Ask, ask: Ask, whose: str) -> Ask:
+def _described(question: AskOne, ask: AskOne, whose: str) -> AskOne:
     """With the name and the arguments of the question, and where it is described."""
     signature = inspect.signature(question)
     parameters = [*(each for each in signature.parameters.values() if each.name != "response"), _RESPONSE]

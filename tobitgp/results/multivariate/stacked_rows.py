@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -22,13 +22,13 @@ from tobitgp.data.prepare import prepare
 from tobitgp.data.table import column_names, read_table
 from tobitgp.errors import DataError, SpecError, user_level
 from tobitgp.formula import parse_formula, parse_scale_formula
+from tobitgp.formula.functions import NamedFunctions
 from tobitgp.formula.mvbind import COLUMN, EACH, LOWER, RESPONSE, SCALE_COLUMN, STACKED, TAKEN, UNIT, UPPER, Wide
 from tobitgp.formula.spec import ResponseKind
 from tobitgp.priors.coefficients import WEAK, find_layers, prior_root
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
-Ends = tuple[Array, Array]  # of what is known of every response, (n, J) each, NaN where nothing is
-Functions = Mapping[str, Callable[..., Any]] | None
+WideEnds = tuple[Array, Array]  # of what is known of every response, (n, J) each, NaN where nothing is
 RESIDUAL = f"re(0 + {EACH} | {UNIT})"
 
 
@@ -37,7 +37,7 @@ class Stack:
     """How rows of several responses are stacked; of a log-time family values are only divided."""
 
     wide: Wide
-    functions: Functions
+    functions: NamedFunctions
     log_time: bool
     state: DesignState  # of the linear terms, and of those of log sigma
     inputs: tuple[str, ...]  # columns of processes and groups
@@ -133,14 +133,14 @@ class Stack:
             return np.concatenate([[-self.centre[j]], np.zeros(len(self.columns))])
         return np.asarray(-self.centre[j] * self.constant)
 
-    def known(self, data: pd.DataFrame, units: Any, ends: Ends) -> pd.DataFrame:
+    def known(self, data: pd.DataFrame, units: Any, ends: WideEnds) -> pd.DataFrame:
         """The rows of which something is known, with their ends, and no covariate is missing; by response and unit."""
         lower, upper = (self.standardised(end).T.ravel() for end in ends)
         rows = self.rows(data, units).assign(**{LOWER: lower, UPPER: upper})
         ones = {w: 1.0 for w in (self.weights, self.var_weights) if w is not None and w not in rows.columns}
         return rows.assign(**ones)[rows.notna().all(axis=1)].sort_values([RESPONSE, UNIT], kind="stable")
 
-    def units(self, data: pd.DataFrame, ends: Ends) -> IntArray:
+    def units(self, data: pd.DataFrame, ends: WideEnds) -> IntArray:
         """Number of each row of a fit, (n,), by what it holds: the order of rows does not show."""
         weights = [name for name in (self.weights, self.var_weights) if name is not None]
         names = dict.fromkeys((*self.state.input_names, *self.inputs, *weights))
@@ -169,9 +169,9 @@ class Stack:
 def learn_stack(
     wide: Wide,
     data: pd.DataFrame,
-    ends: Ends,
+    ends: WideEnds,
     *,
-    functions: Functions = None,
+    functions: NamedFunctions = None,
     log_time: bool = False,
     weights: str | None = None,
     var_weights: str | None = None,
@@ -224,7 +224,7 @@ def learn_stack(
     )
 
 
-def _check_names(wide: Wide, columns: Sequence[str], functions: Functions, used: set[str]) -> None:
+def _check_names(wide: Wide, columns: Sequence[str], functions: NamedFunctions, used: set[str]) -> None:
     """Refuse responses among the terms."""
     for label, formula in zip(wide.labels, wide.formulas, strict=True):
         responses = {v.name for v in parse_formula(formula, columns, functions).variables if v.role == "response"}
@@ -232,7 +232,7 @@ def _check_names(wide: Wide, columns: Sequence[str], functions: Functions, used:
             raise SpecError(f"The response {label} is also a term, {name!r}. Leave it out of one side.")
 
 
-def _units(wide: Wide, ends: Ends, weight: Array, *, log_time: bool, centred: bool) -> tuple[Array, Array]:
+def _units(wide: Wide, ends: WideEnds, weight: Array, *, log_time: bool, centred: bool) -> tuple[Array, Array]:
     """Centres and scales (J,): where no coefficients take up a level nothing is taken away; weight (n,)."""
     centre, unit = np.zeros(len(wide.labels)), np.ones(len(wide.labels))
     for j, (low, high) in enumerate(zip(ends[0].T, ends[1].T, strict=True)):
@@ -259,14 +259,14 @@ class SeenResponse(NamedTuple):
 
 
 def read_responses(
-    wide: Wide, data: pd.DataFrame, functions: Functions = None, *, log_time: bool = False, new: bool = False
+    wide: Wide, data: pd.DataFrame, functions: NamedFunctions = None, *, log_time: bool = False, new: bool = False
 ) -> list[SeenResponse]:
     """What is known of every response, (J,); of new rows a response may be missing throughout."""
     return [_read_response(wide, j, data, functions, log_time=log_time, new=new) for j in range(len(wide.labels))]
 
 
 def _read_response(
-    wide: Wide, j: int, data: pd.DataFrame, functions: Functions, *, log_time: bool, new: bool
+    wide: Wide, j: int, data: pd.DataFrame, functions: NamedFunctions, *, log_time: bool, new: bool
 ) -> SeenResponse:
     variables = parse_formula(wide.formulas[j], None, functions).variables
     own = [v.name for v in variables if v.role in ("response", "bound", "event")]
@@ -288,7 +288,7 @@ def _read_response(
 _NOTHING = SeenResponse(np.zeros(0, dtype=np.intp), CensoredResponse(*np.zeros((7, 0))))
 
 
-def ends_of(seen: Sequence[SeenResponse], n: int) -> Ends:
+def ends_of(seen: Sequence[SeenResponse], n: int) -> WideEnds:
     """Ends (n, J) of what is known of every response."""
     ends = np.full((2, n, len(seen)), np.nan)
     for j, one in enumerate(seen):
