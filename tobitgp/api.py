@@ -96,10 +96,10 @@ def fit(
         Parmar, ``tg.PH("weibull")`` and ``tg.PH("gompertz")`` have baselines by maximum likelihood, see `tobitgp.PH`.
         `tobitgp.CustomNoise` makes a family of your own density.
         Components of a ``mixture()``: ``"gaussian"``, ``"lognormal"``, ``"exponential"``, ``"weibull"`` (whose shapes
-        are point estimates), ``"gamma"``, ``"inverse_gaussian"`` and, of counts, ``"poisson"``, ``"geometric"``,
-        ``"bernoulli"``; `tobitgp.Binomial`, `tobitgp.NegativeBinomial`, `tobitgp.Pareto` and a family of your own,
-        `tobitgp.ExponentialFamily`. Of competing risks one of positive times or ``"ph"``, or a
-        dict of these by cause.
+        are point estimates), ``"gamma"``, ``"inverse_gaussian"``, ``"von_mises"`` (angles) and, of counts,
+        ``"poisson"``, ``"geometric"``, ``"bernoulli"``; `tobitgp.Binomial`, `tobitgp.NegativeBinomial`,
+        `tobitgp.Pareto` and a family of your own, `tobitgp.ExponentialFamily`. Of competing risks one of positive times
+        or ``"ph"``, or a dict of these by cause.
     method : {"auto", "ep", "vi", "laplace", "mle", "vbcm", "svbcm", "em"} or a value such as ``tg.EP(inducing=20)``
         ``"auto"`` maximises the likelihood (``"mle"``) of a formula without ``gp()`` and ``re()``, unless ``priors`` or
         ``start`` ask for a posterior; otherwise it is expectation propagation (``"ep"``), with variational inference

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats as st
-from scipy.integrate import dblquad
+from scipy.integrate import dblquad, quad
+from scipy.optimize import brentq
 from scipy.special import betaln, expit, gammainc, gammaincc, gammaln, logsumexp
 from support.differences import derivative
 from support.mixtures import RAYLEIGH
@@ -18,9 +19,43 @@ from tobitgp.mixture.family import Sums
 from tobitgp.mixture.fitted_mixture import linear_response, posterior_covariance
 from tobitgp.mixture.mixture_rows import MixtureRows, MixtureUnits
 
+
+class Angles:
+    """A von Mises distribution between -pi and pi, where scipy's goes on beyond."""
+
+    def __init__(self, concentration, loc):
+        self.around = st.vonmises(concentration, loc=loc)
+        self.logpdf = self.around.logpdf
+
+    def cdf(self, x):
+        return self.around.cdf(x) - self.around.cdf(-np.pi)
+
+    def sf(self, x):
+        return self.around.cdf(np.pi) - self.around.cdf(x)
+
+    def logcdf(self, x):
+        return np.log(self.cdf(x))
+
+    def logsf(self, x):
+        return np.log(self.sf(x))
+
+    def ppf(self, q):
+        return np.array([brentq(lambda x, p=p: self.cdf(x) - p, -np.pi, np.pi, xtol=1e-14) for p in q])
+
+    def mean(self):
+        return quad(lambda x: x * self.around.pdf(x), -np.pi, np.pi, epsabs=1e-13)[0]
+
+    def var(self):
+        return quad(lambda x: (x - self.mean()) ** 2 * self.around.pdf(x), -np.pi, np.pi, epsabs=1e-13)[0]
+
+    def rvs(self, n, random_state):
+        return np.angle(np.exp(1j * self.around.rvs(n, random_state=random_state)))
+
+
 FAMILIES = {
     "gamma": MIXTURE_FAMILIES["gamma"],
     "inverse_gaussian": MIXTURE_FAMILIES["inverse_gaussian"],
+    "von_mises": MIXTURE_FAMILIES["von_mises"],
     "geometric": MIXTURE_FAMILIES["geometric"],
     "bernoulli": MIXTURE_FAMILIES["bernoulli"],
     "binomial": tg.Binomial(12),
@@ -35,6 +70,10 @@ MEMBERS = {
         (st.invgauss(2.0 / 3.0, scale=3.0), (-0.5 * 3.0 / 4.0, -1.5)),
         (st.invgauss(0.1, scale=40.0), (-0.5 * 40.0 / 16.0, -20.0)),
     ],
+    "von_mises": [
+        (Angles(0.8, -1.0), (0.8 * np.cos(-1.0), 0.8 * np.sin(-1.0))),
+        (Angles(6.0, 1.5), (6.0 * np.cos(1.5), 6.0 * np.sin(1.5))),
+    ],
     "geometric": [(st.geom(0.2, loc=-1), (np.log(0.8),)), (st.geom(0.9, loc=-1), (np.log(0.1),))],
     "bernoulli": [(st.bernoulli(0.2), (np.log(0.25),)), (st.bernoulli(0.9), (np.log(9.0),))],
     "binomial": [(st.binom(12, 0.2), (np.log(0.25),)), (st.binom(12, 0.9), (np.log(9.0),))],
@@ -42,7 +81,10 @@ MEMBERS = {
     "pareto": [(st.pareto(1.5, scale=0.5), (-1.5,)), (st.pareto(6.0, scale=0.5), (-6.0,))],
     "rayleigh": [(st.rayleigh(scale=2.0), (-0.125,)), (st.rayleigh(scale=0.3), (-0.5 / 0.09,))],
 }
-families = pytest.mark.parametrize("name", FAMILIES)
+SLOW = ("von_mises",)
+families = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in FAMILIES]
+)
 QUICK = VBCM(n_init=2, max_iter=300, check=True)
 
 
@@ -226,6 +268,7 @@ def test_the_bound_never_falls(name, weights):
 SCIPY = {
     "gamma": lambda a, b: st.gamma(a, scale=-1.0 / b),
     "inverse_gaussian": lambda a, b: st.invgauss(0.5 / np.sqrt(a * b), scale=-2.0 * b),
+    "von_mises": lambda a, b: Angles(np.hypot(a, b), np.arctan2(b, a)),
     "geometric": lambda eta: st.geom(-np.expm1(eta), loc=-1),
     "bernoulli": lambda eta: st.bernoulli(expit(eta)),
     "binomial": lambda eta: st.binom(12, expit(eta)),
@@ -390,7 +433,10 @@ def test_linear_response_without_censoring_is_the_posterior(name):
     y = values_of(name, 60, np.random.default_rng(10))
     fit = fit_mixture(y, y, family=FAMILIES[name], k=1)
     V = linear_response(fit, y, y)
-    np.testing.assert_allclose(V, posterior_covariance(fit), rtol=2e-3, atol=1e-12)
+    expected = posterior_covariance(fit)
+    sd = np.sqrt(np.diag(expected))
+    difference = np.abs(V - expected)
+    assert (difference <= 2e-3 * np.abs(expected) + 1e-7 * np.outer(sd, sd) + 1e-12).all()
 
 
 @families
@@ -428,7 +474,7 @@ def test_equal_values_have_a_finite_maximum(name, n):
     assert np.isfinite(fit.values).all()
     spread = np.sqrt(fit.plug_in().var())
     if len(family.natural) == 2:
-        assert 0.003 < spread / 3.0 < 0.1
+        assert (0.003 if family.free_of == "scale" else 1e-4) < spread / 3.0 < 0.1
         assert fit.plug_in().mean() == pytest.approx(3.0, rel=0.1)
 
 

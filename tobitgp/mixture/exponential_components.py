@@ -222,7 +222,7 @@ def _moments(family: ExponentialMembers, eta: bytes, k: int) -> Array:
     """Means of a value and its square, (2, K), infinite where there are none."""
     members = family.members(np.frombuffer(eta).reshape(-1, k))
     with np.errstate(all="ignore"):
-        if family.discrete or not np.isfinite(family.values.low):
+        if family.discrete or family.ends[0] < 0.0:
             return _with_moments(family, eta, k, family.bucket(np.zeros(0)), many=False).mean[-2:]
         return np.stack([_moment(members, family.values, k, r) for r in (1.0, 2.0)])
 

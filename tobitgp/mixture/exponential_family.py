@@ -241,7 +241,7 @@ class NaturalFamily(ExponentialMembers):
         eta = np.stack([one.at(u) for one, u in zip(self.natural, grid, strict=True)])
         links = []
         for value in self._read(eta, MixtureUnits())[0]:
-            positive, below = bool((value > 0.0).all()), bool((value < 1.0).all())
+            positive, below = bool((value >= 0.0).all()), bool((value < 1.0).all())
             links.append("logit" if positive and below else "log" if positive else "identity")
         return tuple(links)
 

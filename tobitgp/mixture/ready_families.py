@@ -14,11 +14,12 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.special import digamma, gammainc, gammaincc, gammaln, log_expit, log_ndtr
+from scipy.special import digamma, gammainc, gammaincc, gammaln, i0e, i1e, log_expit, log_ndtr
 
 from tobitgp.errors import SpecError
 from tobitgp.mixture.conjugate_posterior import Inner, InnerFunction
 from tobitgp.mixture.exponential_family import NaturalFamily
+from tobitgp.numerics.jets import Jet, log_bessel
 from tobitgp.numerics.unimodal import Domain
 from tobitgp.typing import Array
 
@@ -185,6 +186,37 @@ INVERSE_GAUSSIAN = NaturalFamily(
     units={"mean": 1, "shape": 1},
     collapsed=(_shape_given_mean, Domain(*_ABOVE_0)),
     log_tails=_inverse_gaussian_tails,
+)
+
+
+def _log_circle(a: Any, b: Any) -> Any:
+    """Log of the integral of ``exp(a cos y + b sin y)`` around the circle."""
+    s = np.square(a) + np.square(b)
+    r = None if isinstance(s, Jet) else np.sqrt(s)
+    return _LOG_2PI + (log_bessel(s) if r is None else r + np.log(i0e(r)))
+
+
+def _direction_given_concentration(u: Array, xi: Array, nu: Array) -> Inner:
+    """The direction is von Mises given the concentration."""
+    size = np.hypot(*xi)
+    unit, concentration = xi / np.maximum(size, np.finfo(np.float64).tiny), np.exp(u)
+    at, A = concentration * size[:, None], _LOG_2PI + concentration + np.log(i0e(concentration))
+    mean = concentration * i1e(at) / i0e(at)
+    log_w = _LOG_2PI + at + np.log(i0e(at)) + 2.0 * u - nu[:, None] * A
+    return Inner(log_w, (mean * unit[0][:, None], mean * unit[1][:, None]), A)
+
+
+VON_MISES = NaturalFamily(
+    "von_mises",
+    statistic=lambda y: (np.cos(y), np.sin(y)),
+    log_partition=_log_circle,
+    natural=[_ANY, _ANY],
+    support=(-np.pi, np.pi),
+    parameters={
+        "location": lambda a, b: np.arctan2(b, a),
+        "concentration": lambda a, b: np.sqrt(np.square(a) + np.square(b)),
+    },
+    collapsed=(_direction_given_concentration, Domain(*_ABOVE_0)),
 )
 
 

@@ -24,6 +24,7 @@ from tobitgp.numerics import log_probabilities
 from tobitgp.typing import Array, IntArray
 
 Entry = Array | float
+_NEAR_0 = 1e-3  # up to which a series stands for a difference that cancels
 _ONE = 1.0  # told by its identity: products with it need no multiplication
 
 
@@ -188,6 +189,26 @@ def _divide(a: Jet, b: Jet) -> Jet:
     return chain([a, b], ratio, [y, -ratio * y], {(0, 1): -y * y, (1, 1): 2.0 * ratio * y * y})
 
 
+def _arctan2(y: Jet, x: Jet) -> Jet:
+    by = 1.0 / (np.square(x.value) + np.square(y.value))
+    a, b = x.value * by, y.value * by
+    bend = {(0, 0): -2.0 * a * b, (0, 1): np.square(b) - np.square(a), (1, 1): 2.0 * a * b}
+    return chain([y, x], np.arctan2(y.value, x.value), [a, -b], bend)
+
+
+def log_bessel(s: Jet) -> Jet:
+    """``log(I_0(sqrt(s)))``, smooth at 0."""
+    r = np.sqrt(s.value)
+    order_0 = special.i0e(r)
+    value = r + np.log(order_0)
+    near = s.value < _NEAR_0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = special.i1e(r) / order_0
+        first = np.where(near, 0.25 - s.value / 32.0 + s.value**2 / 192.0, 0.5 * ratio / r)
+        second = (1.0 - 2.0 * ratio / r - np.square(ratio)) / (4.0 * s.value)
+    return s.of(value, first, np.where(near, -1.0 / 32.0 + s.value / 96.0 - 11.0 * s.value**2 / 4096.0, second))
+
+
 def _tanh(x: Jet) -> Jet:
     y = np.tanh(x.value)
     return x.of(y, 1.0 - y * y, -2.0 * y * (1.0 - y * y))
@@ -212,6 +233,7 @@ _OF_NUMPY: Mapping[Any, Callable[..., Jet]] = {
     np.square: lambda a: a.of(a.value * a.value, 2.0 * a.value, 2.0),
     np.sqrt: lambda a: a.of(np.sqrt(a.value), 0.5 / np.sqrt(a.value), -0.25 * a.value**-1.5),
     np.tanh: _tanh,
+    np.arctan2: _arctan2,
     np.logaddexp: lambda a, b: logaddexp(a, b),
     special.log_expit: lambda a: log_expit(a),
     special.gammaln: lambda a: gammaln(a),

@@ -10,6 +10,7 @@ from tobitgp.numerics.jets import (
     chain,
     gammaln,
     linear,
+    log_bessel,
     log_complement,
     log_expit,
     logaddexp,
@@ -45,6 +46,15 @@ FORMULAS = {
         lambda x, y, z: log_complement(-np.exp(x * z) - y * y),
         lambda x, y, z, a: mp.log1p(-mp.exp(-mp.exp(x * z) - y * y)),
     ),
+    "bessel": (
+        lambda x, y, z: log_bessel(x * x + y * y) + log_bessel(1e-4 * z * z) + log_bessel(900.0 + z * z),
+        lambda x, y, z, a: (
+            mp.log(mp.besseli(0, mp.sqrt(x * x + y * y)))
+            + mp.log(mp.besseli(0, mp.sqrt(mp.mpf(1e-4)) * z))
+            + mp.log(mp.besseli(0, mp.sqrt(900 + z * z)))
+        ),
+    ),
+    "direction": (lambda x, y, z: np.arctan2(x * z, y), lambda x, y, z, a: mp.atan2(x * z, y)),
     "weighted sum": (
         lambda x, y, z: linear([x, y, x * z], [A, A * A, 1.0 + A]),
         lambda x, y, z, a: a * x + a * a * y + (1 + a) * x * z,
