@@ -216,7 +216,8 @@ class First(RowDistributions):
     def mean(self) -> Array:
         r""":math:`\int_0^\infty Q(e^{-s}) e^{-s} ds`, infinite where some have no event or tails are too heavy."""
         with np.errstate(over="ignore", invalid="ignore"):
-            each = self.take(np.s_[..., None]).survived(np.broadcast_to(-_S, (*self.shape, len(_S))))
+            alone = self.take((*(slice(None) for _ in self.shape), None))  # draws that are averaged stay the last axis
+            each = alone.survived(np.broadcast_to(-_S, (*self.shape, len(_S))))
             rising = np.log(each[..., -1]) - np.log(each[..., -2]) >= _S[-1] - _S[-2]
             return np.where(rising, np.inf, each @ _S_WEIGHT)
 

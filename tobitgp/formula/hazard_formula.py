@@ -28,11 +28,7 @@ class HazardFormula:
     varying: tuple[str, ...]  # columns whose coefficients change over time
     linear: str  # of the rows, with a level for each stratum in the place of the intercept, and without a frailty
     shared: str | None = None  # column of the groups of ``(1 | g)``, where that is the one random effect
-
-    @property
-    def baseline(self) -> str:
-        """Name of the process of time, which is no column's."""
-        return BASELINE if BASELINE not in self.terms else f"{BASELINE}_hazard"
+    baseline: str = BASELINE  # name of the process of time, which is no column's
 
     @property
     def changing(self) -> frozenset[str]:
@@ -113,7 +109,8 @@ def read_hazards(formula: str) -> HazardFormula:
         for each in (plain, [*levels, *linear])
     )
     stratum, one = strata[0] if strata else None, shared[0] if len(shared) == 1 else None
-    return HazardFormula(formula, rows, tuple(terms), stratum, tuple(varying), linear_rows, one)
+    name = BASELINE if BASELINE not in terms else f"{BASELINE}_hazard"
+    return HazardFormula(formula, rows, tuple(terms), stratum, tuple(varying), linear_rows, one, name)
 
 
 def _read_intercept(syntax: Syntax, term: ast.expr) -> str | None:

@@ -160,6 +160,8 @@ class Hazards(Kind):
         training, frame = plain.training, plain.frame
         assert frame is not None
         risk = at_risk(training.response, training.labels)
+        if not risk.event.any():
+            raise DataError(f"No event was seen, and family={hazard.name!r} has nothing to learn hazards from.")
         for z in written.varying:
             if not pd.api.types.is_numeric_dtype(frame[z.strip("`")]):
                 raise DataError(f"tv({z}) takes numbers, and {z} holds levels; strata({z}) gives each a baseline.")

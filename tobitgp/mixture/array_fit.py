@@ -21,7 +21,7 @@ from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, MixtureMethod
 from tobitgp.mixture.mixture_priors import ComponentPrior, Dirichlet, DirichletProcess, Weights
 from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Raw, WorkingRows
 from tobitgp.mixture.rates import ExponentialRates, Poisson
-from tobitgp.mixture.ready_families import BERNOULLI, GAMMA, GEOMETRIC, INVERSE_GAUSSIAN, VON_MISES, WITH_NUMBER
+from tobitgp.mixture.ready_families import READY, WITH_NUMBER
 from tobitgp.mixture.starts import choose_units, crude_values, cut, drop_components, moved, starts
 from tobitgp.mixture.stochastic_steps import StochasticEnd, has_levelled_off, run
 from tobitgp.mixture.weibull import Weibull
@@ -47,11 +47,7 @@ MIXTURE_FAMILIES: dict[str, MixtureFamily] = {
         ExponentialRates(),
         Poisson(),
         Weibull(),
-        GAMMA,
-        INVERSE_GAUSSIAN,
-        GEOMETRIC,
-        BERNOULLI,
-        VON_MISES,
+        *READY.values(),
     )
 }
 

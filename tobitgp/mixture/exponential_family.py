@@ -43,8 +43,8 @@ class NaturalFamily(ExponentialMembers):
     """Components of an exponential family with its conjugate prior; see `tobitgp.ExponentialFamily`."""
 
     __slots__ = (
-        *("conjugate", "free_of", "growing", "hyperparameters", "links", "made_by", "of_natural", "parameters"),
-        *("positive", "powers", "prior_given"),
+        *("conjugate", "free_of", "growing", "hyperparameters", "links", "of_natural", "parameters"),
+        *("positive", "powers", "prior_given", "recipe"),
     )
 
     def __init__(
@@ -63,16 +63,17 @@ class NaturalFamily(ExponentialMembers):
         collapsed: tuple[InnerFunction, Domain] | None = None,
         log_tails: LogTails | None = None,
     ) -> None:
-        super().__init__(
-            name,
-            statistic=statistic,
-            log_partition=log_partition,
-            natural=natural,
-            log_base=log_base,
-            support=support,
-            discrete=discrete,
-            log_tails=log_tails,
-        )
+        given: dict[str, Any] = {
+            "statistic": statistic,
+            "log_partition": log_partition,
+            "natural": natural,
+            "log_base": log_base,
+            "support": support,
+            "discrete": discrete,
+            "log_tails": log_tails,
+        }
+        super().__init__(name, **given)
+        given |= {"parameters": parameters, "units": units, "prior": prior, "collapsed": collapsed}
         size = len(self.natural)
         names = [f"eta{i + 1}" if size > 1 else "eta" for i in range(size)]
         chosen = dict(parameters or {one: _nth(i) for i, one in enumerate(names)})
@@ -82,7 +83,7 @@ class NaturalFamily(ExponentialMembers):
         self.hyperparameters = (*(f"xi{i + 1}" if size > 1 else "xi" for i in range(size)), "nu")  # type: ignore[misc]
         self.positive = (*(False for _ in range(size)), True)  # type: ignore[misc]
         self.conjugate = Conjugate(self.natural, log_partition, collapsed)
-        self.made_by: tuple[str, float] = ("", 0.0)
+        self.recipe: tuple[Callable[..., NaturalFamily], tuple[Any, ...]] = _family_of, (name, given)
         self.prior_given = None if prior is None else self._given(prior)
         self.links, self.growing = self._links(), self._growing()
 
@@ -99,9 +100,13 @@ class NaturalFamily(ExponentialMembers):
     def __repr__(self) -> str:
         return f"ExponentialFamily({self.name!r})"
 
-    def made(self, maker: str, number: float) -> NaturalFamily:
+    def __reduce__(self) -> tuple[Callable[..., NaturalFamily], tuple[Any, ...]]:
+        """Copies are made again: most functions are not picklable."""
+        return self.recipe
+
+    def made(self, maker: Callable[..., NaturalFamily], argument: Any) -> NaturalFamily:
         """The family, with what makes it again."""
-        self.made_by = (maker, number)
+        self.recipe = maker, (argument,)
         return self
 
     def _given(self, prior: Mapping[str, float]) -> Array:
@@ -288,6 +293,10 @@ class NaturalFamily(ExponentialMembers):
 @lru_cache(maxsize=_KEPT)
 def _expectations(conjugate: Conjugate, q: bytes, k: int) -> Expectations:
     return conjugate.expectations(np.frombuffer(q).reshape(-1, k))
+
+
+def _family_of(name: str, given: Mapping[str, Any]) -> NaturalFamily:
+    return NaturalFamily(name, **given)
 
 
 def _nth(i: int) -> Callable[..., Any]:

@@ -260,6 +260,16 @@ def _failures(name: str, size: float) -> NaturalFamily:
 
 
 BERNOULLI, GEOMETRIC = _successes("bernoulli", 1), _failures("geometric", 1.0)
+READY = {each.name: each for each in (GAMMA, INVERSE_GAUSSIAN, VON_MISES, GEOMETRIC, BERNOULLI)}
+
+
+def ready_family(name: str) -> NaturalFamily:
+    """The family of a name."""
+    return READY[name]
+
+
+for _name, _family in READY.items():
+    _family.made(ready_family, _name)
 
 
 def Binomial(trials: int) -> NaturalFamily:
@@ -293,7 +303,7 @@ def Binomial(trials: int) -> NaturalFamily:
     """
     if isinstance(trials, bool) or not isinstance(trials, (int, np.integer)) or trials < 1:
         raise SpecError(f"Binomial(trials={trials!r}): trials must be a whole number of at least 1.")
-    return _successes(f"binomial({trials})", int(trials)).made("binomial", int(trials))
+    return _successes(f"binomial({trials})", int(trials)).made(Binomial, int(trials))
 
 
 def NegativeBinomial(size: float) -> NaturalFamily:
@@ -331,7 +341,7 @@ def NegativeBinomial(size: float) -> NaturalFamily:
     {'weight[1]': 1.0, 'mean[1]': 8.02}
     """
     number = _positive("NegativeBinomial(size", size)
-    return _failures(f"negative_binomial({number:g})", number).made("negative_binomial", number)
+    return _failures(f"negative_binomial({number:g})", number).made(NegativeBinomial, number)
 
 
 def Pareto(scale: float) -> NaturalFamily:
@@ -374,7 +384,7 @@ def Pareto(scale: float) -> NaturalFamily:
         log_base=lambda y: -np.log(y),
         support=(least, np.inf),
         parameters={"shape": lambda eta: -eta},
-    ).made("pareto", least)
+    ).made(Pareto, least)
 
 
 def _positive(what: str, value: Any) -> float:

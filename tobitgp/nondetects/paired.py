@@ -21,6 +21,7 @@ from tobitgp.results.words import LabelledValues
 from tobitgp.typing import Array
 
 _LEAST = 2
+_ROUNDING = 4 * np.finfo(np.float64).eps  # of a difference, in its terms
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -163,7 +164,18 @@ def _tied_differences(x: Sample, y: Sample, log: bool) -> Array:
     least = 0.5 * np.abs(out[out != 0.0]).min(initial=1.0)
     equal = (a == b) & (x.censored ^ y.censored)
     out[equal] = np.where(x.censored[equal], -least, least)
-    return np.asarray(out)
+    return _without_rounding(np.asarray(out), _ROUNDING * np.maximum(np.abs(a), np.abs(b)))
+
+
+def _without_rounding(difference: Array, error: Array) -> Array:
+    """Differences whose sizes are the same up to the errors of their pairs, made equal."""
+    order = np.argsort(np.abs(difference))
+    size, error = np.abs(difference)[order], error[order]
+    apart = np.diff(size, prepend=0.0) > error + np.concatenate([[0.0], error[:-1]])
+    _, first, group = np.unique(np.cumsum(apart), return_index=True, return_inverse=True)
+    out = np.empty_like(difference)
+    out[order] = np.where(apart.cumsum() == 0, 0.0, size[first][group])
+    return np.copysign(out, difference)
 
 
 def _check_untied(difference: Array) -> Array:

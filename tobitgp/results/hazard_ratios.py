@@ -26,7 +26,7 @@ from tobitgp.results.not_finite import warn_of_intervals, warn_of_ratios
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.ratios import Compared, Contrasts
 from tobitgp.results.rows import ask
-from tobitgp.results.terms import OFFSET, Term, model_terms, term_columns
+from tobitgp.results.terms import Term, model_terms, term_columns
 from tobitgp.results.words import HAZARD, ODDS
 
 LOW, MIDDLE, HIGH = 0.1, 0.5, 0.9  # shares of the training inputs below those at which processes are shown
@@ -148,7 +148,7 @@ def compared(results: Fit, terms: Any, at: Any = None, reference: Any = None) ->
 def chosen_terms(results: Fit, terms: Any) -> tuple[list[int], list[Term]]:
     """Linear columns, and terms that were named; without names all but random effects, the intercept and offsets."""
     parts = results.parts
-    known = {term.name: term for term in model_terms(parts) if term.name not in (INTERCEPT, OFFSET)}
+    known = {term.name: term for term in model_terms(parts) if term.name != INTERCEPT and not term.is_offset}
     effects = {term.name for term in parts.spec.gps if not term.factors}
     if terms is None:
         found = [term for name, term in known.items() if name not in effects]

@@ -38,6 +38,11 @@ class Term:
     line: int | None = None  # the block of its line where it has one
 
     @property
+    def is_offset(self) -> bool:
+        """Whether it is the offsets, whose name a column may have too."""
+        return not self.columns and self.block is None
+
+    @property
     def blocks(self) -> tuple[int, ...]:
         """Its blocks of features."""
         return tuple(block for block in (self.block, self.line) if block is not None)
@@ -53,7 +58,9 @@ def model_terms(parts: Source) -> list[Term]:
         line = next(lines) if term.line else None
         out.append(Term(term.name, (), first + t, texts, slopes=slopes, line=line))
     if parts.spec.offsets:
-        out.append(Term(OFFSET, (), None, tuple(x.text for x in parts.spec.offsets)))
+        texts = tuple(x.text for x in parts.spec.offsets)
+        name = OFFSET if all(term.name != OFFSET for term in out) else " + ".join(f"{OFFSET}({text})" for text in texts)
+        out.append(Term(name, (), None, texts))
     return out
 
 
@@ -106,19 +113,20 @@ def without(design: Design, terms: Iterable[Term]) -> tuple[Design, frozenset[in
     for term in terms:
         kept[list(term.columns)] = False
         skip.update(term.blocks)
-        if term.name == OFFSET:
+        if term.is_offset:
             design = replace(design, offset=np.zeros_like(design.offset))
     return replace(design, H=only_columns(design.H, np.flatnonzero(kept))), frozenset(skip)
 
 
 def without_in_components(parts: Source, design: Design, terms: Iterable[Term]) -> Design:
     """Design in which terms are zero in the locations of later components of a mixture of regressions too."""
+    terms = list(terms)
     names, formulas = {term.name for term in terms}, list(design.formulas)
     for k, (part, own) in enumerate(zip(parts.state.formulas, design.formulas, strict=True)):
         if is_location(part):
             excluded = [j for name, columns in linear_terms(part.linear) if name in names for j in columns]
             W = np.where(np.isin(np.arange(own.W.shape[1]), excluded), 0.0, own.W)
-            offset = np.zeros_like(own.offset) if OFFSET in names else own.offset
+            offset = np.zeros_like(own.offset) if any(term.is_offset for term in terms) else own.offset
             formulas[k] = replace(own, W=W, offset=offset)
     return replace(design, formulas=tuple(formulas))
 
@@ -168,7 +176,7 @@ def term_columns(parts: Source) -> list[tuple[str, int | None, list[str]]]:
     out: list[tuple[str, int | None, list[str]]] = []
     first = 1 if parts.state.linear.columns else 0
     for term in model_terms(parts):
-        if term.name in (INTERCEPT, OFFSET):
+        if term.name == INTERCEPT or term.is_offset:
             continue
         t = None if term.block is None else term.block - first
         texts = term.texts if t is None else tuple(x.text for x in parts.spec.gps[t].inputs)

@@ -269,10 +269,11 @@ def _with_known_number(named: Hook) -> Hook:
     def plain(family: MixtureFamily, around: Surroundings) -> Any:
         if not isinstance(family, NaturalFamily) or family.name in MIXTURE_FAMILIES:
             return named.plain(family, around)
-        maker, number = family.made_by
-        if not maker:
+        maker, arguments = family.recipe
+        known = next((name for name, each in WITH_NUMBER.items() if each is maker), None)
+        if known is None:
             raise SpecError(f"A fit with {family!r} cannot be saved: files do not hold its functions.")
-        return {maker: number}
+        return {known: arguments[0]}
 
     def restore(value: Any, around: Surroundings) -> Any:
         if not isinstance(value, dict):

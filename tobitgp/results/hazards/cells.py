@@ -156,8 +156,6 @@ def at_risk(response: CensoredResponse, labels: Any = None) -> AtRisk:
             "family='ph' requires exact or right-censored rows, with late entry or without. For left- or "
             "interval-censored times, use tg.PH('spline') or another parametric baseline, or family='weibull'."
         )
-    if not event.any():
-        raise DataError("No event was seen, and family='ph' has nothing to learn hazards from.")
     entry = np.maximum(response.entry, 0.0)
     early = (response.lower <= entry) & (event | (entry > 0.0))
     if labels is not None and early.any():

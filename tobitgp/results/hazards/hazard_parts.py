@@ -25,7 +25,7 @@ from tobitgp.results.hazards.cells import PH, alike_rows, cell_frame, is_paramet
 from tobitgp.results.likelihood.likelihood_draws import JointEstimates
 from tobitgp.results.process.process_draws import JointProcess
 from tobitgp.results.rows import Asked, ask
-from tobitgp.results.terms import OFFSET, model_terms
+from tobitgp.results.terms import model_terms
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -99,8 +99,8 @@ class HazardParts(Source):
         """Terms of the log hazard that do not change over time."""
         effects = {term.name for term in self.spec.gps if not term.factors}
         skipped = {*self.written.of_time, *effects}
-        names = [term.name for term in model_terms(self.cells)]
-        return [name for name in names if name not in skipped and name != OFFSET and self.written.is_own(name)]
+        names = [term.name for term in model_terms(self.cells) if not term.is_offset]
+        return [name for name in names if name not in skipped and self.written.is_own(name)]
 
     @property
     def n_linear(self) -> int:

@@ -34,7 +34,7 @@ from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.ratios import Contrasts, RatioKind
 from tobitgp.results.rows import Asked
 from tobitgp.results.summary_notes import ParameterGroup, hazard_title, likelihood_words, row_notes
-from tobitgp.results.terms import OFFSET, model_terms
+from tobitgp.results.terms import model_terms
 from tobitgp.results.words import HAZARD, ODDS, Words, noted
 from tobitgp.typing import Array, Frame, IntArray
 
@@ -263,8 +263,8 @@ class ParametricHazardResults(LikelihoodResults):
 
     def _own_terms(self) -> list[str]:
         """Terms of the log hazard beside the baseline."""
-        names = [term.name for term in model_terms(self._parts)]
-        return [name for name in names if name != OFFSET and self._parts.written.is_own(name)]
+        names = [term.name for term in model_terms(self._parts) if not term.is_offset]
+        return [name for name in names if self._parts.written.is_own(name)]
 
     def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
         if self._parts.frailty is not None:
