@@ -5,7 +5,8 @@ import pytest
 
 from tobitgp.data.arrays import KindRows
 from tobitgp.errors import NumericalError
-from tobitgp.inference.pair_sites import PairRows, cavities, floored, gradient, iterate, times
+from tobitgp.inference.pair_rules import RULES, cavities
+from tobitgp.inference.pair_sites import PairRows, floored, gradient, iterate, times
 from tobitgp.inference.partitioned import RowPartition, Sites
 from tobitgp.likelihoods.families import FAMILIES, GaussianNoise
 from tobitgp.priors.group_effects import EffectsBlock
@@ -39,10 +40,10 @@ def dense_rows(rows=None, **how):
     return PairRows.of(part, blocks, frozenset({1}), windows=True, slopes=False, **how)
 
 
-def settle(data, floor=False, likelihood=None, sigma=None):
+def settle(data, floor=False, likelihood=None, sigma=None, rule="ep"):
     likelihood, sigma = likelihood or GaussianNoise(), np.exp(LEVEL) if sigma is None else sigma
-    near = iterate(data, data.start, likelihood, sigma, tol=1e-2, most=100, floor=True)
-    return iterate(data, near.sites, likelihood, sigma, tol=1e-10, most=300, floor=floor)
+    near = iterate(data, data.start, RULES["ep"], likelihood, sigma, tol=1e-2, most=100, floor=True)
+    return iterate(data, near.sites, RULES[rule], likelihood, sigma, tol=1e-10, most=300, floor=floor)
 
 
 def test_a_small_problem_has_the_evidence_and_moments_of_another_implementation():
@@ -161,7 +162,7 @@ def test_gradients_are_those_of_differences(family):
 
     end, likelihood = at(free)
     assert end.nats_left > 0.01  # so that what features leave counts
-    found = gradient(end, likelihood, 0.4, len(noise))
+    found = gradient(end, RULES["ep"], likelihood, 0.4, len(noise))
     h = 1e-4 * np.eye(len(free))
     slopes = [(at(free + step)[0].evidence - at(free - step)[0].evidence) / 2e-4 for step in h]
     assert found == pytest.approx(slopes, abs=2e-5)

@@ -71,7 +71,7 @@ def test_every_noise_and_kind_of_row(name, family, noise):
     left = np.stack([f, h]) - mean[:, None]
     assert found.covariance[0] == pytest.approx((weight * left) @ left.T / weight.sum(), abs=1e-6)
     expected = expected_pair(likelihood, sigma, SEEN[name], MEAN, V)
-    assert expected[0] == pytest.approx(np.exp(log_weight) @ value, abs=1e-5)
+    assert expected.value[0] == pytest.approx(np.exp(log_weight) @ value, abs=1e-5)
 
 
 def test_what_features_leave_of_f_is_variance_of_f():
