@@ -18,7 +18,7 @@ from tobitgp.engines import LocalPartitions
 from tobitgp.errors import NumericalError
 from tobitgp.inference import site_updates
 from tobitgp.inference.evidence import nats_left
-from tobitgp.inference.evidence_ascent import EPFailure, EvidenceMaximum, climb
+from tobitgp.inference.evidence_ascent import INFEASIBLE, EPFailure, EvidenceMaximum, climb
 from tobitgp.inference.feature_posterior import FeaturePosterior, Settled
 from tobitgp.inference.method import EPUpdates, Method
 from tobitgp.inference.multistart import LOOSE
@@ -91,7 +91,8 @@ class Pairs:
             return end
         near = run(rows.start, NEAR_BY, floor=True)
         end = tried(near.sites) if near.converged else None
-        return end or replace(near, converged=False)
+        # Of another method nothing is known there.
+        return end or replace(near, D=near.D if isinstance(method, EPUpdates) else -np.inf, converged=False)
 
 
 def _completed(
@@ -174,12 +175,13 @@ class PairSearch(Search):
 
     def _maximised(self, theta: Array, data: PartitionedRows) -> EvidenceMaximum:
         """Newton steps on all rows, inducing inputs chosen anew between."""
-        may_floor = isinstance(self.method, EPUpdates) and not self.method.floored
+        floored = isinstance(self.method, EPUpdates) and self.method.floored
         for run in range(1, RUNS + 1):
             objective = self._objective(f"run {run}", data, self.prior, theta, precisions(data), CAP)
             maximum = self._polished(objective, theta[self.parameters.free])
             self._log(f"run {run}", objective, maximum.value)
-            if objective.unreliable and may_floor and not near_enough(maximum):
+            lost = maximum.value <= -INFEASIBLE or (objective.unreliable and not near_enough(maximum))
+            if lost and not floored:
                 raise EPFailure(maximum.theta)
             theta, data = maximum.theta, objective.data
             if not maximum.smooth or nats_left(maximum.posterior) <= 2.0 * NATS:
