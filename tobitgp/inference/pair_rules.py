@@ -1,7 +1,7 @@
 """What a method says of rows that tell of f and of log sigma: sites with 2 x 2 precisions, evidence, derivatives.
 
 Expectation propagation matches moments, (HET4) to (HET6). Variational inference has the expected slopes and curvatures
-of the log likelihood, (HET9) to (HET12), Laplace's method those at the mode, (HET13) and (HET14).
+of the log likelihood, (HET9) to (HET13), Laplace's method those at the mode, (HET14) and (HET15).
 """
 
 from __future__ import annotations
@@ -132,14 +132,14 @@ def expected_slopes(end: PairEnd, likelihood: Likelihood, sigma: float, shape: b
 
 
 def touch(data: PairRows, p: PairGaussian, sites: Sites, likelihood: Likelihood, sigma: float) -> PairUpdate:
-    """Newton's targets: the slope and the curvature of the log likelihood at the mean; D is its value (HET13)."""
+    """Newton's targets: the slope and the curvature of the log likelihood at the mean; D is its value (HET14)."""
     found = [point_pair(likelihood, sigma, *args) for args in by_kind(data.rows, p.mean)]
     value, slope, bend = (np.concatenate(part) for part in zip(*found, strict=True))
     return PairUpdate(_sites(data, p.mean, slope, bend), data.weight * value)
 
 
 def touching_slopes(end: PairEnd, likelihood: Likelihood, sigma: float, shape: bool) -> PairSlopes:
-    """By (HET14)."""
+    """By (HET15)."""
     data, mean, V = end.data, end.p.mean, end.p.V
     found = [third_pair(likelihood, sigma, *args) for args in by_kind(data.rows, mean, V)]
     u, n = 0.5 * data.weight[:, None] * np.concatenate(found), len(data.weight)

@@ -305,7 +305,11 @@ def gradient(end: PairEnd, rule: PairRule, likelihood: Likelihood, sigma: float,
         q = p.q.factor.solve(data.A[0].adjoint(u[:, 0]) + data.A[1].adjoint(u[:, 1]))
         moved = np.column_stack([A.times(q) for A in data.A])
         back = u - times(L2, moved)
-        moves, e, by_noise = [*moves, (alpha, q), (back, w)], alpha + back, by_noise + np.einsum("jni,ni->j", e_m, moved)
+        moves, e, by_noise = (
+            [*moves, (alpha, q), (back, w)],
+            alpha + back,
+            by_noise + np.einsum("jni,ni->j", e_m, moved),
+        )
     of_latent = []
     for k in (0, 1):
         G = _combined(smooth[0], smooth[1], -L2[:, k, :1], -L2[:, k, 1:])

@@ -166,7 +166,7 @@ class ExpectedPair(NamedTuple):
 def expected_pair(
     likelihood: Likelihood, sigma: float, rows: KindRows, mean: Array, V: Array, *, noise: bool = False
 ) -> ExpectedPair:
-    """By (HET9) to (HET11), under N(mean, V), (n, 2) and (n, 2, 2); slopes in the noise parameters where asked for."""
+    """By (HET12), under N(mean, V), (n, 2) and (n, 2, 2); slopes in the noise parameters where asked for."""
     if likelihood.is_conjugate(rows):
         return _expected_normal(rows, mean, V, rows.noise(sigma))
     V = V + np.diag([0.0, 1.0]) * np.maximum(LEAST - V[:, 1, 1], 0.0)[:, None, None]
@@ -190,7 +190,7 @@ def expected_pair(
 
 
 def _expected_normal(rows: KindRows, mean: Array, V: Array, sigma: float | Array) -> ExpectedPair:
-    """Of values under normal noise, (HET12)."""
+    """Of values under normal noise, (HET13)."""
     P = np.exp(2.0 * (V[:, 1, 1] - mean[:, 1])) / np.square(sigma)
     r = rows.limit - mean[:, 0] + 2.0 * V[:, 0, 1]
     Q = r * r + V[:, 0, 0]
