@@ -76,8 +76,8 @@ class Pairs:
     ) -> PairEnd:
         def run(start: Sites, method: Method, floor: bool) -> PairEnd:
             rule = RULES[method.evidence_kind]
-            how = {"tol": method.tol, "most": method.max_iterations, "floor": floor}
-            return iterate(rows, start, rule, rule.view(likelihood, method), sigma, **how)
+            noise, tol, most = rule.view(likelihood, method), method.tol, method.max_iterations
+            return iterate(rows, start, rule, noise, sigma, tol=tol, most=most, floor=floor)
 
         def tried(start: Sites) -> PairEnd | None:
             with contextlib.suppress(NumericalError):
@@ -112,7 +112,7 @@ class PairSearch(Search):
     """The stages of a fit with processes in log sigma."""
 
     def run(self) -> EvidenceMaximum:
-        """The maximum, from that with one noise scale; EP without sites of negative precision if it does not converge."""
+        """The maximum, from that with one noise scale; by floored sites where those of EP do not converge."""
         theta, sites = self._with_one_scale()
         data = cut(self.problem, self.prior.inputs, sites)
         floored = [replace(self.method, floored=True)] if isinstance(self.method, EPUpdates) else []

@@ -130,7 +130,7 @@ class PairSlopes(NamedTuple):
 
     g_d: Array  # (n, 2), in the residual variances
     e: Array  # (K, n), in the noise parameters but log sigma
-    # Laplace's u (n, 2), the derivative of the log-determinant in the mode, and what the mode's moves add to e, (K, n, 2).
+    # Laplace's u (n, 2), the derivative of the log-determinant in the mode, and what its moves add to e, (K, n, 2).
     implicit: tuple[Array, Array] | None = None
 
 

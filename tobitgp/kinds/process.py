@@ -27,8 +27,8 @@ from tobitgp.inference.assembly import GPModel, Plan, plan_rows
 from tobitgp.inference.feature_posterior import NO_SITES
 from tobitgp.inference.fitted import FittedGP, Settings, Step, Task, warn_coarse, warn_unidentified
 from tobitgp.inference.given_parameters import GivenParameters
-from tobitgp.inference.partition_fit import assemble_partitions, evaluate, fit_gp
 from tobitgp.inference.pair_rules import RULES
+from tobitgp.inference.partition_fit import assemble_partitions, evaluate, fit_gp
 from tobitgp.inference.partitioned import PartitionedRows
 from tobitgp.inference.soundness import process_inconsistencies
 from tobitgp.kinds.transformed_rows import above_zero, row_jacobians, transformed_response, transformed_values
@@ -240,13 +240,13 @@ def _check_noise_processes(
     name = spec.scale.gps[0].name
     if method.evidence_kind not in RULES:
         raise SpecError(
-            f"bound={method.evidence_kind!r}: {name} requires method='ep', method='laplace' or method='vi' with "
-            "bound='exact'. Columns in sigma=, such as '~ z', are supported by all methods."
+            f"bound={method.evidence_kind!r}: this bound is not supported with {name}. Use tg.VI(), method='ep' or "
+            "method='laplace'. Columns in sigma=, such as '~ z', are supported with every bound."
         )
     if method.traits.ascends == "bound" and not falls_like_a_power(family.distribution):
         raise SpecError(
-            f"method={method.name!r}: with {name} the bound is minus infinity under family={family.name!r}, whose "
-            "log density falls exponentially. Use method='ep' or method='laplace'."
+            f"method={method.name!r}: the bound is minus infinity with {name} and family={family.name!r}, whose log "
+            "density falls exponentially. Use method='ep' or method='laplace'."
         )
     if isinstance(read, PartitionedData) or len(read.labels) > MOST_ROWS:
         raise SpecError(
