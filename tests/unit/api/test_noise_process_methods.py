@@ -183,3 +183,19 @@ def test_what_has_no_rule_is_refused(data, formula, options, words):
 def test_limits_taken_for_values_are_named(name):
     with pytest.raises(NumericalError, match=f"method='{name}' does not converge .* many rows share"):
         tg.fit("y ~ gp(x)", made(40, seed=3, share=0.5), sigma="~ gp(x)", method=METHODS[name](hyper="maximize"))
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_units_and_the_order_of_rows_change_no_answer(name):
+    data = made(30)
+    other = data.sample(frac=1.0, random_state=1).assign(
+        x=lambda d: 1000.0 * d["x"], y=lambda d: 10.0 * d["y"], limit=lambda d: 10.0 * d["limit"]
+    )
+    scaled = {key: value * (1000.0 if key.startswith("lengthscale") else 1.0) for key, value in AT.items()}
+    scaled |= {"sd(gp(x))": 10.0, "sigma": 2.5}
+    values = [
+        tg.Model(CURVE, rows, sigma="~ gp(x)").evidence(at, gradient=False, method=METHODS[name](inducing=None)).value
+        for rows, at in ((data, AT), (other, scaled))
+    ]
+    seen = (data["y"] > data["limit"]).sum()
+    assert values[1] == pytest.approx(values[0] - seen * np.log(10.0), abs=1e-6)
