@@ -19,8 +19,8 @@ from tobitgp.inference import compiled, compiled_rows, partitioned
 from tobitgp.inference.compiled_rows import CompiledMeans, CompiledTilts, find_noise
 from tobitgp.inference.fixed_point import FeatureModel, settle
 from tobitgp.inference.partitioned import cut
-from tobitgp.likelihoods.noise import NoiseLikelihood
 from tobitgp.likelihoods.families import GaussianNoise
+from tobitgp.likelihoods.noise import NoiseLikelihood
 from tobitgp.likelihoods.two_latents import noise_slopes, tilted_pair
 from tobitgp.priors.kernel_block import greedy_inducing
 from tobitgp.priors.structure import Inputs
