@@ -306,11 +306,7 @@ def residual_series(results: Fit, kind: str, rng: int | np.random.Generator | No
         values = quantile_residuals(results, asked, rng)
     else:
         values = getattr(results._tails(asked), kind)()
-    why = (
-        "the response has no mean there, or one beyond the largest number, and kind='quantile' needs none"
-        if kind == "response"
-        else ""
-    )
+    why = "the response has no mean there, or one beyond the largest number, and kind='quantile' needs none" if kind == "response" else ""
     warn_of_rows(values, asked, f"kind={kind!r}", why)
     return pd.Series(asked.spread(values), index=asked.index, name=kind)
 
