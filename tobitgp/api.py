@@ -111,8 +111,9 @@ def fit(
         ``"VT-GPR"`` and ``"EMCM"`` mean `tobitgp.EP`, ``tg.VI(bound="local")`` and `tobitgp.EMCM`.
     sigma : str, optional
         Formula of the log noise scale, as ``"~ z + gp(x) + (1 | g)"``. Columns go with every method; there sigma is the
-        noise at their means, under priors. Processes and random effects, whose terms are called ``"sigma: gp(x)"``, go
-        with expectation propagation and up to 20,000 rows in memory; ``predict(what="sigma")`` has that of each row.
+        noise at their means, under priors. Processes and random effects, whose terms are called ``"sigma: gp(x)"``, are
+        fitted by ``"ep"``, ``"vi"`` or ``"laplace"`` with up to 20,000 rows in memory; ``predict(what="sigma")`` has
+        that of each row.
     cure : str, optional
         Formula of the log odds of being cured, of never having the event, as ``"~ trt + age"``, or ``"~ 1"`` for one
         fraction: a mixture cure model by maximum likelihood, in which ``formula`` is of the times of those not cured.

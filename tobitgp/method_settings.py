@@ -151,7 +151,8 @@ class Laplace(PosteriorMethod):
     Notes
     -----
     Fast; its evidence may be above or below the exact one, and if nearly everything is censored the mode says little
-    about the mass [1]_ [2]_. Equations are (LA1) to (LA7) of the theory pages.
+    about the mass [1]_ [2]_. Equations are (LA1) to (LA7) of the theory pages, and (HET14) and (HET15) with a process
+    in ``sigma=``.
 
     References
     ----------
@@ -217,8 +218,9 @@ class VI(PosteriorMethod):
     Notes
     -----
     Conjugate-computation updates ``lambda2 = -E l''``, ``lambda1 = E l' + lambda2 m``, (VI2) of the theory pages; l is
-    the log-likelihood of a row and expectations are over its f. All bounds but ``"exact"`` require Gaussian noise. The
-    posterior of ``"local"`` has the mode for its mean, and too small a variance on censored rows.
+    the log-likelihood of a row and expectations are over its f. With a process in ``sigma=``, (HET9) to (HET13), the
+    bound is ``"exact"``. All bounds but ``"exact"`` require Gaussian noise. The posterior of ``"local"`` has the mode
+    for its mean, and too small a variance on censored rows.
 
     References
     ----------

@@ -16,9 +16,10 @@ from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.symmetric_noise import Logistic, StudentNoise
 from tobitgp.errors import NumericalError
 from tobitgp.inference import compiled, compiled_rows, partitioned
-from tobitgp.inference.compiled_rows import CompiledTilts, find_noise
+from tobitgp.inference.compiled_rows import CompiledMeans, CompiledTilts, find_noise
 from tobitgp.inference.fixed_point import FeatureModel, settle
 from tobitgp.inference.partitioned import cut
+from tobitgp.likelihoods.families import GaussianNoise
 from tobitgp.likelihoods.noise import NoiseLikelihood
 from tobitgp.likelihoods.two_latents import noise_slopes, tilted_pair
 from tobitgp.priors.kernel_block import greedy_inducing
@@ -298,6 +299,24 @@ def test_rows_that_tell_of_log_sigma_too(noise):
         pairs = [*zip(tilted_pair(found, *args), tilted_pair(likelihood, *args), strict=True)]
         for got, want in [*pairs, (noise_slopes(found, *args), noise_slopes(likelihood, *args))]:
             np.testing.assert_allclose(got, want, rtol=NEAR, atol=NEAR)
+
+
+@pytest.mark.quick_cases("gumbel")
+@pytest.mark.parametrize("noise", [*NOISES, "normal"])
+def test_means_over_both_latents(noise):
+    """Means of the log likelihood and of its derivatives, and slopes in the noise, of every kind of row."""
+    shape = () if noise == "normal" else NOISES[noise][1]
+    likelihood = GaussianNoise() if noise == "normal" else NOISES[noise][0]
+    problem, rng = many(15), np.random.default_rng(4)
+    likelihood = likelihood.at(np.array([*shape, np.log(0.4)]))
+    found = CompiledMeans.of(likelihood, tight("vi"))
+    assert isinstance(found, CompiledMeans)
+    for rows in problem.rows:
+        mean, sd = rng.normal(size=len(rows)), rng.uniform(0.1, 1.0, len(rows))
+        got, want = (each.expected(rows, mean, sd**2, 0.4) for each in (found, likelihood))
+        for ours, theirs in zip(got, want, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=NEAR, atol=NEAR)
+        assert len(found.expected(rows, mean, sd**2, 0.4, slopes=False).s0) == 1
 
 
 @pytest.mark.slow

@@ -150,7 +150,8 @@ OTHERS = [
     ("Surv(time, event) ~ gp(x)", {**WEIBULL, "cure": "~ 1"}),
     ("low ~ z", {"cure": "~ 1"}),
     ("pos ~ mixture(2)", {"family": "lognormal", "cure": "~ 1"}),
-    ("low ~ gp(x)", {"method": "laplace", "sigma": "~ gp(z)"}),
+    ("low ~ gp(x)", {"method": tg.VI(bound="local"), "sigma": "~ gp(z)"}),
+    ("pos ~ gp(x)", {"method": "vi", "family": "weibull", "sigma": "~ gp(z)"}),
     ("pos ~ z", {"family": "exponential", "var_weights": "w"}),
     ("low ~ z", {"family": "poisson"}),
 ]

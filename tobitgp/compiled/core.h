@@ -238,6 +238,7 @@ void slope_structured(Structured *s, const Evaluation *e, int implicit, double *
 typedef struct { double lambda1, lambda2, D; } Update;
 typedef struct { double g_d, e[2], u, e_m[2]; } Slope; /* in d, log sigma and the shape; the last two Laplace's */
 double known_part(const Evaluation *e, int i, double mean);
+Tilt expected_row(const Evaluation *e, int i, double mean, double var, int slopes);
 void known_site(Evaluation *e, int i);
 Update update_site(Evaluation *e, int i, double mean, double v, int want_D);
 Slope site_slopes(const Evaluation *e, int i, double mean, double v);

@@ -578,13 +578,14 @@ int slope_rows(Evaluation *e, const double *mean, const double *v, Slope *found)
     return 1;
 }
 
-/* What rows say of f, whose mean and variance are given, without the row's site. 0 without memory. */
+/* What rows say of f, whose mean and variance are given: log Z, or E log p of variational inference. 0 without memory. */
 int tilt_rows(Evaluation *e, const double *mean, const double *var, int slopes, Tilt *found)
 {
     if (!ready_noise(&e->noise, slopes))
         return 0;
     for (int i = 0; i < e->rows->n; i++)
-        found[i] = tilted(&e->noise, e->rows, i, mean[i], var[i], mean[i], e->sigma, slopes);
+        found[i] = e->method == VI ? expected_row(e, i, mean[i], var[i], slopes)
+                                   : tilted(&e->noise, e->rows, i, mean[i], var[i], mean[i], e->sigma, slopes);
     free_noise(&e->noise);
     return 1;
 }

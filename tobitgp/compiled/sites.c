@@ -40,6 +40,15 @@ static Expectation expected(const Evaluation *e, int i, double mean, double var)
     return (Expectation){x[0], x[1] / s, -x[2] / s2, x[3] - x[2]};
 }
 
+/* The same of any noise, with slopes where asked for. */
+Tilt expected_row(const Evaluation *e, int i, double mean, double var, int slopes)
+{
+    if (e->noise.distribution != NORMAL)
+        return expected_noise(&e->noise, e->rows, i, mean, var, noise_of(e, i), slopes);
+    Expectation E = expected(e, i, mean, var);
+    return (Tilt){E.value, E.d1, E.d2, E.slope, 0};
+}
+
 /* The site of a row with an exact value, whose noise EP widens by the residual variance, (SIT4). */
 void known_site(Evaluation *e, int i)
 {
@@ -61,12 +70,8 @@ static Tilt look_at(const Evaluation *e, int i, double mean, double var, double 
 {
     double s = noise_of(e, i);
     Cumulants x;
-    if (e->method == VI) {
-        if (e->noise.distribution != NORMAL)
-            return expected_noise(&e->noise, e->rows, i, mean, var, s, 0);
-        Expectation E = expected(e, i, mean, var);
-        return (Tilt){E.value, E.d1, E.d2, 0, 0};
-    }
+    if (e->method == VI)
+        return expected_row(e, i, mean, var, 0);
     if (e->noise.distribution != NORMAL && e->method == LAPLACE) {
         Point p = noise_at(&e->noise, e->rows, i, mean, s, 0);
         return (Tilt){p.log_p, p.d1, p.d2, 0, 0};
@@ -125,11 +130,7 @@ Slope site_slopes(const Evaluation *e, int i, double mean, double v)
 {
     double c = e->rows->weight[i], lambda2 = e->lambda2[i], s = noise_of(e, i);
     if (e->method == VI) {
-        Tilt x = {0};
-        if (e->noise.distribution == NORMAL)
-            x.tau = expected(e, i, mean, v + e->d[i]).slope;
-        else
-            x = expected_noise(&e->noise, e->rows, i, mean, v + e->d[i], s, 1);
+        Tilt x = expected_row(e, i, mean, v + e->d[i], 1);
         return (Slope){-.5 * lambda2, {c * x.tau, c * x.shape}, 0, {0, 0}};
     }
     if (e->method == EP) {

@@ -21,7 +21,7 @@ from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.vi import VIUpdates
 from tobitgp.likelihoods.families import GaussianNoise
 from tobitgp.likelihoods.noise import NoiseLikelihood
-from tobitgp.likelihoods.row_terms import Likelihood, Tilted, Wrapped
+from tobitgp.likelihoods.row_terms import Expected, Likelihood, Tilted, Wrapped
 from tobitgp.typing import Array
 
 ROUGH_TOL = 1e-6  # above which rules that serve to 1e-8 will do
@@ -149,16 +149,42 @@ class CompiledTilts(Wrapped):
             found[:, lost] = self.noise.tilted_slope(rows[lost], mean[lost], var[lost], sigma, d1[lost], d2[lost])
         return found
 
-    def _found(self, rows: KindRows, mean: Array, var: Array, sigma: float, *, slopes: bool) -> Array:
-        """Log Z, two derivatives, and the slopes in log sigma and the shape, (5, n)."""
+    def _found(
+        self, rows: KindRows, mean: Array, var: Array, sigma: float, *, slopes: bool, method: str = "ep"
+    ) -> Array:
+        """Log Z or E log p, two derivatives, and the slopes in log sigma and the shape, (5, n)."""
         held, described = describe_rows(rows)
         e = library.Evaluation(rows=ctypes.addressof(described), noise=self.known, sigma=sigma)
+        e.method = METHODS[method]
         (mean, var), found = (np.ascontiguousarray(x, dtype=np.float64) for x in (mean, var)), np.empty((len(rows), 5))
         at, there, out = (ctypes.c_void_p(library.address(x)) for x in (mean, var, found))
         if not library.load().tilt_rows(ctypes.byref(e), at, there, int(slopes), out):
             raise MemoryError
         del held
         return found.T
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledMeans(CompiledTilts):
+    """A likelihood whose means the core computes, of the rows that it knows."""
+
+    @classmethod
+    def of(cls, likelihood: Likelihood, method: Method) -> Likelihood:
+        """The likelihood at its parameters; itself where the core is not there or does not know it."""
+        known = None if library.load() is None else find_noise(method, likelihood)
+        return likelihood if known is None else cls(likelihood, known)
+
+    def expected(self, rows: KindRows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
+        """By the core; without it, where it gives no numbers."""
+        if not Visitor.knows(rows):
+            return self.noise.expected(rows, mean, var, sigma, slopes=slopes)
+        found = self._found(rows, mean, var, sigma, slopes=slopes, method="elbo")
+        found = found[[0, 1, 2, 4, 3] if slopes and self.known.free_shape else [0, 1, 2, 3]]
+        lost = np.flatnonzero(~np.isfinite(found).all(axis=0))
+        if len(lost):
+            again = self.noise.expected(rows[lost], mean[lost], var[lost], sigma, slopes=slopes)
+            found[:, lost] = np.vstack([*again[:3], again.s0])
+        return Expected(found[0], found[1], found[2], found[3:])
 
 
 def site_sums(A: Array, sites: Sites) -> tuple[Array, Array]:

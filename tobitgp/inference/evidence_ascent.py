@@ -25,7 +25,7 @@ _MAY_FAIL, _TEN = 3, 10  # fixed points that may not converge, and one more in e
 
 
 class EPFailure(Exception):
-    """Expectation propagation did not converge, here not for the first time."""
+    """Expectation propagation, or sites of f and log sigma, did not converge, here not for the first time."""
 
     def __init__(self, theta: Array):
         super().__init__()
@@ -71,6 +71,10 @@ class Objective:
         return self.failed_around > self._may_fail
 
     @property
+    def _from_flat(self) -> bool:
+        return self.kept is not None and self.kept.from_flat
+
+    @property
     def _may_fail(self) -> int:
         return _MAY_FAIL + self.evaluations // _TEN
 
@@ -86,8 +90,7 @@ class Objective:
 
     def retried(self, found: Settled, free: Array, data: PartitionedRows, *, slopes: bool = False) -> Settled:
         """The same from flat sites, where those given did not converge."""
-        tried = self.model.kept is not None and self.model.kept.from_flat
-        if data.warm and not found.converged and not tried:
+        if data.warm and not found.converged and not self._from_flat:
             with contextlib.suppress(NumericalError):
                 return self.settle_from(free, data.cold(), slopes=slopes)
         return found
@@ -111,7 +114,7 @@ class Objective:
         self.iterations += found.iterations
         if found.converged:
             self.data = found.data
-        elif self.method.name == "ep":
+        elif self.method.name == "ep" or self._from_flat:
             self.failures += 1
             if self.failures > self._may_fail:
                 raise EPFailure(found.theta)

@@ -300,7 +300,7 @@ def iterate(states: Partitions, known: SettledRows, method: Method, likelihood: 
         near = ascends is not None and gap < NEAR
         if progress.idle >= (SHORT_PATIENCE if near else PATIENCE if ascends else LONG_PATIENCE):
             return FixedPoint(states, q, float(D), iteration, gap, near)
-        if ascends and value < merit - _slack(merit):
+        if ascends and value < merit - slack(merit):
             rho = rho if is_mixed else SHORTEN * rho
             states, is_mixed = back.map(site_updates.take_step, rho), False
             q = known.posterior(states)
@@ -337,12 +337,12 @@ class _Progress:
     idle: int = 0
 
     def after(self, residual: float, merit: float) -> _Progress:
-        nearer, higher = residual < self.residual, merit > self.merit + _slack(self.merit)
+        nearer, higher = residual < self.residual, merit > self.merit + slack(self.merit)
         best = 0.5 * residual if nearer else self.residual, max(merit, self.merit)
         return _Progress(*best, 0 if nearer or higher else self.idle + 1)
 
 
-def _slack(merit: float) -> float:
+def slack(merit: float) -> float:
     """What rounding may take from a merit."""
     return 1e-10 * max(1.0, abs(merit)) if np.isfinite(merit) else 0.0
 

@@ -17,13 +17,13 @@ import numpy as np
 from tobitgp.engines import LocalPartitions
 from tobitgp.errors import NumericalError
 from tobitgp.inference import site_updates
-from tobitgp.inference.compiled_rows import CompiledTilts
 from tobitgp.inference.evidence import nats_left
-from tobitgp.inference.evidence_ascent import EPFailure, EvidenceMaximum, climb
+from tobitgp.inference.evidence_ascent import INFEASIBLE, EPFailure, EvidenceMaximum, climb
 from tobitgp.inference.feature_posterior import FeaturePosterior, Settled
 from tobitgp.inference.method import EPUpdates, Method
 from tobitgp.inference.multistart import LOOSE
-from tobitgp.inference.pair_sites import ROUGH, PairEnd, PairRows, gradient, iterate, start_sites
+from tobitgp.inference.pair_rules import RULES
+from tobitgp.inference.pair_sites import PairEnd, PairRows, gradient, iterate, start_sites
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, cut
 from tobitgp.inference.search import CAP, NATS, RUNS, Search, near_enough
 from tobitgp.likelihoods.censoring_noise import Spread
@@ -33,12 +33,12 @@ from tobitgp.priors.prior import Prior
 from tobitgp.priors.structure import Block, split_theta
 from tobitgp.typing import Array, BoolArray
 
-ROUGH_SWEEPS = 100
+NEAR_BY = EPUpdates(tol=1e-2, max_iterations=100, floored=True)  # finds where every method starts
 # Standard deviation and length-scales of log sigma from which a search starts, standardised.
 STARTS = ((0.5, 1.0), (0.5, 0.3), (0.15, 1.0))
 LEAST = np.log(1e-4)  # of noise over what is usual, below which it is on its way to 0 at values that rows share
 _NO_END = (
-    "Expectation propagation does not converge with this sigma=. A value that many rows share, or rows that are copies "
+    "method={0!r} does not converge with this sigma=. A value that many rows share, or rows that are copies "
     "of others, have no noise at all: if they are limits, write censor(), and if they are repeats, use "
     "var_weights=. Columns, as in sigma='~ x', are supported by every method"
 )
@@ -46,7 +46,7 @@ _NO_END = (
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The fixed point of expectation propagation in f and log sigma, for a search."""
+    """The fixed point of a method in f and log sigma, for a search."""
 
     blocks: Sequence[Block]
     noise: tuple[int, ...]  # blocks of log sigma
@@ -57,39 +57,42 @@ class Pairs:
     ) -> Settled:
         """From the sites of the rows; where these do not converge, from others none of which has negative precision."""
         assert isinstance(data.partitions, LocalPartitions)
-        assert isinstance(method, EPUpdates)
         part: RowPartition = data.partitions.items[0]
         at = tuple(b.at(t) for b, t in zip(self.blocks, split_theta(self.blocks, theta), strict=True))
         rows = PairRows.of(part, at, frozenset(self.noise), windows=windows, slopes=slopes)
-        noise, sigma = CompiledTilts.of(likelihood.at(theta), method), float(np.exp(theta[-1]))
+        noise, sigma = likelihood.at(theta), float(np.exp(theta[-1]))
         end = self._fixed_point(rows, part.sites, method, noise, sigma)
         if end.p.mean[:, 1].min() < LEAST:
             raise EPFailure(theta)
         there = data.starting(LocalPartitions([replace(part, sites=end.sites)]))
         extra = len(theta) - 1 - data.n_scales - sum(block.n_parameters for block in self.blocks)
-        slope = gradient(end, noise, sigma, extra) if slopes else None
+        rule = RULES[method.evidence_kind]
+        slope = gradient(end, rule, rule.view(noise, method), sigma, extra) if slopes else None
         ended = end.evidence, end.iterations, end.residual, end.converged, rows.layout.row_features
         return Settled(theta, *ended, slope, there, partial(_completed, there, theta, method, noise, end))
 
     def _fixed_point(
-        self, rows: PairRows, sites: Sites | None, method: EPUpdates, likelihood: Likelihood, sigma: float
+        self, rows: PairRows, sites: Sites | None, method: Method, likelihood: Likelihood, sigma: float
     ) -> PairEnd:
-        def run(start: Sites, floor: bool, tol: float = method.tol, most: int = method.max_iterations) -> PairEnd:
-            return iterate(rows, start, likelihood, sigma, tol=tol, most=most, floor=floor)
+        def run(start: Sites, method: Method, floor: bool) -> PairEnd:
+            rule = RULES[method.evidence_kind]
+            noise, tol, most = rule.view(likelihood, method), method.tol, method.max_iterations
+            return iterate(rows, start, rule, noise, sigma, tol=tol, most=most, floor=floor)
 
         def tried(start: Sites) -> PairEnd | None:
             with contextlib.suppress(NumericalError):
-                end = run(start, floor=False)
+                end = run(start, method, floor=False)
                 return end if end.converged else None
             return None
 
-        if method.floored:
-            return run(rows.start if sites is None else sites, floor=True)
+        if isinstance(method, EPUpdates) and method.floored:
+            return run(rows.start if sites is None else sites, method, floor=True)
         if sites is not None and (end := tried(sites)):
             return end
-        near = run(rows.start, True, ROUGH, ROUGH_SWEEPS)
+        near = run(rows.start, NEAR_BY, floor=True)
         end = tried(near.sites) if near.converged else None
-        return end or replace(near, converged=False)
+        # Of another method nothing is known there.
+        return end or replace(near, D=near.D if isinstance(method, EPUpdates) else -np.inf, converged=False)
 
 
 def _completed(
@@ -109,18 +112,15 @@ class PairSearch(Search):
     """The stages of a fit with processes in log sigma."""
 
     def run(self) -> EvidenceMaximum:
-        """The maximum, from that with one noise scale; no site with negative precision where these do not converge."""
-        assert isinstance(self.method, EPUpdates)
+        """The maximum, from that with one noise scale; by floored sites where those of EP do not converge."""
         theta, sites = self._with_one_scale()
         data = cut(self.problem, self.prior.inputs, sites)
-        try:
-            return self._highest(theta, data)
-        except (NumericalError, EPFailure):
-            self.method = self.last = replace(self.method, floored=True)
-        try:
-            return self._highest(theta, data)
-        except (NumericalError, EPFailure):
-            raise NumericalError(_NO_END) from None
+        floored = [replace(self.method, floored=True)] if isinstance(self.method, EPUpdates) else []
+        for method in (self.method, *floored):
+            self.method = self.last = method
+            with contextlib.suppress(NumericalError, EPFailure):
+                return self._highest(theta, data)
+        raise NumericalError(_NO_END.format(self.method.name))
 
     def _highest(self, theta: Array, data: PartitionedRows) -> EvidenceMaximum:
         """The highest of the maxima that starts lead to."""
@@ -135,7 +135,7 @@ class PairSearch(Search):
                 ends.append((objective.value(free), objective.theta(free), objective.data))
                 self._log("noise scale", objective, ends[-1][0])
         if not ends:
-            raise NumericalError(_NO_END)
+            raise NumericalError(_NO_END.format(self.method.name))
         _, theta, data = max(ends, key=itemgetter(0))
         return self._maximised(theta, data)
 
@@ -175,12 +175,13 @@ class PairSearch(Search):
 
     def _maximised(self, theta: Array, data: PartitionedRows) -> EvidenceMaximum:
         """Newton steps on all rows, inducing inputs chosen anew between."""
-        assert isinstance(self.method, EPUpdates)
+        floored = isinstance(self.method, EPUpdates) and self.method.floored
         for run in range(1, RUNS + 1):
             objective = self._objective(f"run {run}", data, self.prior, theta, precisions(data), CAP)
             maximum = self._polished(objective, theta[self.parameters.free])
             self._log(f"run {run}", objective, maximum.value)
-            if objective.unreliable and not self.method.floored and not near_enough(maximum):
+            lost = maximum.value <= -INFEASIBLE or (objective.unreliable and not near_enough(maximum))
+            if lost and not floored:
                 raise EPFailure(maximum.theta)
             theta, data = maximum.theta, objective.data
             if not maximum.smooth or nats_left(maximum.posterior) <= 2.0 * NATS:

@@ -1,4 +1,4 @@
-"""Expectation propagation on rows that tell of two latents each, f and h = log of the noise scale: (HET3) to (HET7).
+"""The fixed point on rows that tell of two latents each, f and h = log of the noise scale: (HET3) to (HET7).
 
 Sites are Gaussian in both, ``exp(lambda1'u - u' Lambda2 u / 2)`` with full 2 x 2 precisions, which may be indefinite: a
 large residual says that f is off or that the noise is wide. Along the axes of a precision a row is two rows that tell
@@ -7,10 +7,11 @@ of one sum of features each, so that all else is as with one latent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -18,9 +19,11 @@ from tobitgp.data.arrays import KindRows
 from tobitgp.errors import NumericalError, SpecError
 from tobitgp.inference.feature_layout import Layout, block_features, block_slopes, lay_out, place_columns
 from tobitgp.inference.feature_posterior import FeatureWeights
+from tobitgp.inference.fixed_point import slack
+from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import RowPartition, Sites
 from tobitgp.likelihoods.row_terms import Likelihood
-from tobitgp.likelihoods.two_latents import expected_pair, noise_slopes, tilted_once
+from tobitgp.likelihoods.two_latents import expected_pair
 from tobitgp.numerics.arrow import Loadings, Slope, factorise, identity, inner_products
 from tobitgp.numerics.linear_algebra import History, mixed, normal_equations, remember, weights
 from tobitgp.priors.structure import BlockAt, Features, Inputs
@@ -122,13 +125,30 @@ class PairUpdate(NamedTuple):
     D: Array
 
 
-def inverse(V: Array) -> Array:
-    """Of symmetric matrices (n, 2, 2)."""
-    det = V[:, 0, 0] * V[:, 1, 1] - V[:, 0, 1] ** 2
-    out = np.empty_like(V)
-    out[:, 0, 0], out[:, 1, 1] = V[:, 1, 1] / det, V[:, 0, 0] / det
-    out[:, 0, 1] = out[:, 1, 0] = -V[:, 0, 1] / det
-    return out
+class PairSlopes(NamedTuple):
+    """Derivatives of the evidence at a fixed point, but for those by which it moves with alpha."""
+
+    g_d: Array  # (n, 2), in the residual variances
+    e: Array  # (K, n), in the noise parameters but log sigma
+    # Laplace's u (n, 2), the derivative of the log-determinant in the mode, and what its moves add to e, (K, n, 2).
+    implicit: tuple[Array, Array] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PairRule:
+    """What a method says of rows that tell of both latents."""
+
+    update: Callable[[PairRows, PairGaussian, Sites, Likelihood, float], PairUpdate]
+    slopes: Callable[[PairEnd, Likelihood, float, bool], PairSlopes]
+    ascends: Literal["joint", "bound"] | None = None  # as `Traits`
+    view: Callable[[Likelihood, Method], Likelihood] = lambda likelihood, method: likelihood
+
+    def merit(self, p: PairGaussian, D: Array) -> float:
+        """What no step may lose."""
+        if self.ascends is None:
+            return -np.inf
+        joint = float(D.sum()) - 0.5 * p.q.quadratic
+        return joint - 0.5 * p.q.log_det if self.ascends == "bound" else joint
 
 
 def times(A: Array, x: Array) -> Array:
@@ -136,55 +156,10 @@ def times(A: Array, x: Array) -> Array:
     return np.einsum("nij,nj->ni", A, x)
 
 
-class Cavity(NamedTuple):
-    """The posterior of f and h without one copy of each row."""
-
-    mean: Array  # (n, 2)
-    V: Array  # (n, 2, 2)
-    alpha: Array  # (n, 2), of one copy
-    site: Array  # (n, 2, 2), of one copy
-
-
-def cavities(mean: Array, V: Array, sites: Sites, weight: Array) -> Cavity:
-    """By (HET6)."""
-    site = sites.lambda2 / weight[:, None, None]
-    alpha = (sites.lambda1 - times(sites.lambda2, mean)) / weight[:, None]
-    # Not by the inverse of V, which is singular where h has no features: V (1 - site V)^-1.
-    left = np.eye(2) - site @ V
-    det = left[:, 0, 0] * left[:, 1, 1] - left[:, 0, 1] * left[:, 1, 0]
-    adjugate = np.stack([left[:, 1, 1], -left[:, 0, 1], -left[:, 1, 0], left[:, 0, 0]], axis=1).reshape(-1, 2, 2)
-    V_c = V @ (adjugate / det[:, None, None])
-    V_c = 0.5 * (V_c + V_c.transpose(0, 2, 1))
-    proper = (det > 0.0) & (V_c[:, 0, 0] >= 0.0) & (V_c[:, 1, 1] >= 0.0)
-    if not (proper & (V_c[:, 0, 0] * V_c[:, 1, 1] >= V_c[:, 0, 1] ** 2 * (1.0 - 1e-9))).all():
-        raise NumericalError("A cavity of a row has no distribution.")
-    return Cavity(mean - times(V_c, alpha), V_c, alpha, site)
-
-
 def by_kind(rows: Sequence[KindRows], *arrays: Array) -> list[tuple[Any, ...]]:
     """Rows of each kind with their share of arrays (n, ...)."""
     spans = [slice(a, b) for a, b in pairwise(np.cumsum([0, *map(len, rows)]).tolist())]
     return [(r, *(array[span] for array in arrays)) for r, span in zip(rows, spans, strict=True) if len(r)]
-
-
-def update(data: PairRows, p: PairGaussian, sites: Sites, likelihood: Likelihood, sigma: float) -> PairUpdate:
-    """The sites that expectation propagation wants, by (HET4) to (HET6)."""
-    c = cavities(p.mean, p.V, sites, data.weight)
-    if (c.V[:, 1, 1] > WIDEST * data.prior).any():
-        raise NumericalError("The noise scale of a row is known worse than before the data.")
-    V_d = c.V.copy()
-    V_d[:, 1, 1] += data.d[:, 1]
-    found = [tilted_once(likelihood, sigma, *args) for args in by_kind(data.rows, c.mean, V_d, data.d[:, 0])]
-    log_Z, mean, C = (np.concatenate(part) for part in zip(*found, strict=True))
-    inv = inverse(V_d)
-    D1, D2 = times(inv, mean - c.mean), inv @ (C - V_d) @ inv
-    both: Any = np.linalg.inv(np.eye(2) + D2 @ c.V)
-    lambda2: Any = -both @ D2
-    lambda1 = times(both, D1 - times(D2, c.mean))
-    det = np.linalg.slogdet(np.eye(2) + c.site @ c.V)[1]
-    D = data.weight * (log_Z + 0.5 * det + 0.5 * np.einsum("ni,ni->n", c.alpha, times(c.V, c.alpha)))
-    weight = data.weight[:, None]
-    return PairUpdate(Sites(weight * lambda1, weight[:, None] * 0.5 * (lambda2 + lambda2.transpose(0, 2, 1))), D)
 
 
 def floored(sites: Sites, mean: Array) -> Sites:
@@ -225,33 +200,42 @@ class PairEnd:
     def bound(self, likelihood: Likelihood, sigma: float) -> float:
         """Lower bound of the evidence, as (SIT7)."""
         V = self.p.V + np.eye(2) * self.data.d[:, None, :]
-        found = [expected_pair(likelihood, sigma, *args) for args in by_kind(self.data.rows, self.p.mean, V)]
+        found = [expected_pair(likelihood, sigma, *args).value for args in by_kind(self.data.rows, self.p.mean, V)]
         expected = float(self.data.weight @ np.concatenate(found))
         return expected - 0.5 * (self.p.q.quadratic + self.p.q.log_det - self.effective)
 
 
+NEAR = 1e-4  # residual at which what ascends may end where rounding lets it rise no further
 STEP, SHORTEN, SHORTEST, LENGTHEN = 0.5, 0.6, 0.05, 1.15
 REGULAR = 0.1  # residual below which the past tells of the next steps
-ROUGH = 1e-2  # residual to which floored sites lead near
 TRIES = 20
 STALLED, GAIN = 20, 0.8  # sweeps in which the residual must fall to this share of its least
 
 
 def iterate(
-    data: PairRows, sites: Sites, likelihood: Likelihood, sigma: float, *, tol: float, most: int, floor: bool
+    data: PairRows,
+    sites: Sites,
+    rule: PairRule,
+    likelihood: Likelihood,
+    sigma: float,
+    *,
+    tol: float,
+    most: int,
+    floor: bool = False,
 ) -> PairEnd:
-    """Damped and accelerated steps; a step after which a row has no cavity, or no posterior is left, is shortened."""
+    """Damped and accelerated steps; one is shortened if it leaves no posterior, a row without cavity, or less merit."""
     rho, last, least, earlier = STEP, np.inf, np.inf, [np.inf] * STALLED
-    p, found = _visit(data, sites, likelihood, sigma)
+    p, found = _visit(data, sites, rule, likelihood, sigma)
     unit = np.sqrt(np.maximum(np.einsum("nii->ni", p.V), 1e-12))
     history: History | None = None
     for iteration in range(1, most + 1):
         wanted = floored(found.sites, p.mean) if floor else found.sites
         step = Sites(wanted.lambda1 - sites.lambda1, wanted.lambda2 - sites.lambda2)
-        gap = residual(step, p)
+        gap, merit = residual(step, p), rule.merit(p, found.D)
+        here = PairEnd(data, p, sites, float(found.D.sum()), iteration, gap, gap < tol)
         stalled = min(gap, least) > GAIN * earlier[-STALLED]
         if gap < tol or iteration == most or stalled:
-            return PairEnd(data, p, sites, float(found.D.sum()), iteration, gap, gap < tol)
+            return here
         rho = max(SHORTEN * rho, SHORTEST) if gap > last else min(LENGTHEN * rho, 1.0)
         history = remember(history, flat(sites, unit), flat(step, unit))
         regular = gap < min(least, REGULAR) and len(history.dX) > 0
@@ -263,22 +247,26 @@ def iterate(
         else:
             history, trial = remember(None, history.point, history.step), sites.plus(step, rho)
         for _ in range(TRIES):
-            try:
-                p, found = _visit(data, trial, likelihood, sigma)
-                break
-            except NumericalError:
-                rho *= SHORTEN
-                history, trial = None, sites.plus(step, rho)
+            with suppress(NumericalError):
+                there, then = _visit(data, trial, rule, likelihood, sigma)
+                if rule.merit(there, then.D) >= merit - slack(merit):
+                    break
+            rho *= SHORTEN
+            history, trial = None, sites.plus(step, rho)
         else:
-            raise NumericalError("The sites of the rows leave no posterior.")
-        sites = trial
+            if rule.ascends is None:
+                raise NumericalError("The sites of the rows leave no posterior.")
+            return replace(here, converged=gap < NEAR)
+        p, found, sites = there, then, trial
     raise AssertionError("unreachable")
 
 
-def _visit(data: PairRows, sites: Sites, likelihood: Likelihood, sigma: float) -> tuple[PairGaussian, PairUpdate]:
+def _visit(
+    data: PairRows, sites: Sites, rule: PairRule, likelihood: Likelihood, sigma: float
+) -> tuple[PairGaussian, PairUpdate]:
     p = data.posterior(sites)
     try:
-        return p, update(data, p, sites, likelihood, sigma)
+        return p, rule.update(data, p, sites, likelihood, sigma)
     except np.linalg.LinAlgError:
         raise NumericalError("The site of a row has no end.") from None
 
@@ -305,33 +293,37 @@ def unflat(values: Array, unit: Array) -> Sites:
     return Sites(values[: 2 * n].reshape(n, 2) / unit, L)
 
 
-def gradient(end: PairEnd, likelihood: Likelihood, sigma: float, extra: int) -> Array:
-    """Derivatives (k,) of the log evidence at a fixed point, (HET2) and (HET7); ``extra`` noise parameters are free."""
-    data, p, sites = end.data, end.p, end.sites
-    c = cavities(p.mean, p.V, sites, data.weight)
-    alpha, L2 = c.alpha * data.weight[:, None], sites.lambda2
+def gradient(end: PairEnd, rule: PairRule, likelihood: Likelihood, sigma: float, extra: int) -> Array:
+    """Derivatives (k,) of the log evidence at a fixed point, (HET2), (HET7); ``extra`` noise parameters are free."""
+    data, p, L2, w = end.data, end.p, end.sites.lambda2, end.p.q.w
+    alpha = end.sites.lambda1 - times(L2, p.mean)
     smooth = [p.q.factor.smooth(A, whitened) for A, whitened in zip(data.A, p.whitened, strict=True)]
-    # D2 of (HET5) from the site of a copy.
-    D2 = -np.linalg.inv(np.eye(2) + c.site @ c.V) @ c.site
-    g_d = 0.5 * data.weight[:, None] * (c.alpha**2 + np.einsum("nii->ni", D2))
+    s = rule.slopes(end, likelihood, sigma, extra > 0)
+    moves, e, by_noise = [(alpha, w)], alpha, s.e.sum(axis=1)
+    if s.implicit is not None:
+        u, e_m = s.implicit
+        q = p.q.factor.solve(data.A[0].adjoint(u[:, 0]) + data.A[1].adjoint(u[:, 1]))
+        moved = np.column_stack([A.times(q) for A in data.A])
+        back = u - times(L2, moved)
+        moves, e, by_noise = (
+            [*moves, (alpha, q), (back, w)],
+            alpha + back,
+            by_noise + np.einsum("jni,ni->j", e_m, moved),
+        )
     of_latent = []
     for k in (0, 1):
         G = _combined(smooth[0], smooth[1], -L2[:, k, :1], -L2[:, k, 1:])
-        data.A[k].add_slope(G, alpha[:, k], p.q.w)
+        for a, b in moves:
+            data.A[k].add_slope(G, a[:, k], b)
         of_latent.append(list(block_slopes(data.layout, data.inputs, data.blocks, G)))
     out = []
     for t, (block, at, part) in enumerate(zip(data.blocks, data.inputs, data.parts, strict=True)):
         k = int(t in data.noise)
-        out.append(block.finish(block.backward(at.X, part, of_latent[k][t], g_d[:, k])))
+        out.append(block.finish(block.backward(at.X, part, of_latent[k][t], s.g_d[:, k])))
     scales = [r.scales[:, 1:] for r in data.rows if r.scales is not None]
     if scales:
-        out.append(np.concatenate(scales).T @ alpha[:, 1])
-    if extra:
-        V = c.V.copy()
-        V[:, 1, 1] += data.d[:, 1]
-        found = [noise_slopes(likelihood, sigma, *args)[:-1] for args in by_kind(data.rows, c.mean, V, data.d[:, 0])]
-        out.append(np.concatenate(found, axis=1) @ data.weight)
-    return np.concatenate([*out, [alpha[:, 1].sum()]])
+        out.append(np.concatenate(scales).T @ e[:, 1])
+    return np.concatenate([*out, by_noise, [e[:, 1].sum()]])
 
 
 def _combined(a: Slope, b: Slope, by_a: Array, by_b: Array) -> Slope:

@@ -27,12 +27,14 @@ from tobitgp.inference.assembly import GPModel, Plan, plan_rows
 from tobitgp.inference.feature_posterior import NO_SITES
 from tobitgp.inference.fitted import FittedGP, Settings, Step, Task, warn_coarse, warn_unidentified
 from tobitgp.inference.given_parameters import GivenParameters
+from tobitgp.inference.pair_rules import RULES
 from tobitgp.inference.partition_fit import assemble_partitions, evaluate, fit_gp
 from tobitgp.inference.partitioned import PartitionedRows
 from tobitgp.inference.soundness import process_inconsistencies
 from tobitgp.kinds.transformed_rows import above_zero, row_jacobians, transformed_response, transformed_values
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.censoring_noise import SIDES
+from tobitgp.likelihoods.two_latents import falls_like_a_power
 from tobitgp.posterior.nodes import Nodes, PowerNodes
 from tobitgp.priors.prior import Prior
 from tobitgp.results.views import Source, named_columns
@@ -221,7 +223,7 @@ def build_model(
     settings: Settings,
 ) -> tuple[Plan, GPModel, PartitionedRows | None]:
     """Standardise the rows: the plan, the model on them, or on a sample of partitioned rows, and then all of these."""
-    _check_noise_processes(spec, read, method)
+    _check_noise_processes(spec, read, family, method)
     if isinstance(read, PartitionedData):
         return assemble_partitions(spec, read, family, given, limits=method.traits.limits, rng=settings.rng)
     blocks, of_effects = (part_blocks(read.state, scale=scale) for scale in (False, True)), read.state.effect_columns
@@ -229,15 +231,22 @@ def build_model(
     return plan, plan.build(rows, limits=method.traits.limits), None
 
 
-def _check_noise_processes(spec: ModelSpec, read: TrainingData | PartitionedData, method: Method) -> None:
+def _check_noise_processes(
+    spec: ModelSpec, read: TrainingData | PartitionedData, family: Family, method: Method
+) -> None:
     """Refuse processes in log sigma where they cannot be fitted."""
     if spec.scale is None or not spec.scale.gps:
         return
     name = spec.scale.gps[0].name
-    if method.name != "ep":
+    if method.evidence_kind not in RULES:
         raise SpecError(
-            f"method={method.name!r}: {name} requires method='ep'. Columns in sigma=, such as '~ z', are supported by "
-            f"all methods."
+            f"bound={method.evidence_kind!r}: this bound is not supported with {name}. Use tg.VI(), method='ep' or "
+            "method='laplace'. Columns in sigma=, such as '~ z', are supported with every bound."
+        )
+    if method.traits.ascends == "bound" and not falls_like_a_power(family.distribution):
+        raise SpecError(
+            f"method={method.name!r}: the bound is minus infinity with {name} and family={family.name!r}, whose log "
+            "density falls exponentially. Use method='ep' or method='laplace'."
         )
     if isinstance(read, PartitionedData) or len(read.labels) > MOST_ROWS:
         raise SpecError(

@@ -29,8 +29,8 @@ from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.inference.compiled_rows import CompiledTilts
 from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.method import Marginals, cavity
+from tobitgp.inference.pair_rules import cavities as pair_cavities
 from tobitgp.inference.pair_sites import by_kind
-from tobitgp.inference.pair_sites import cavities as pair_cavities
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.site_updates import CHUNK_ROWS
 from tobitgp.kinds.process import Process, ProcessParts, ScaledFit

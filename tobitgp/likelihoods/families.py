@@ -21,7 +21,7 @@ from tobitgp.formula.functions import nearest
 from tobitgp.likelihoods.custom_noise import CustomNoise as CustomNoise
 from tobitgp.likelihoods.custom_noise import FunctionNoise
 from tobitgp.likelihoods.noise import NoiseLikelihood
-from tobitgp.likelihoods.row_terms import Expected, Likelihood, Point, Tilted
+from tobitgp.likelihoods.row_terms import Expected, Likelihood, Point, Terms, Tilted
 from tobitgp.numerics.normal_functions import fourth, log_cdf, mills, third
 from tobitgp.numerics.truncated_moments import expected_interval, expected_one_sided, interval
 from tobitgp.typing import Array
@@ -55,6 +55,10 @@ class GaussianNoise(Likelihood):
         if rows.window is not None:
             return _TRUNCATED.newton(rows, f, float(sigma))
         return _smoothed(rows, f, np.full_like(f, sigma))
+
+    def terms(self, rows: KindRows, f: Array, sigma: float | Array) -> Terms:
+        """As of any noise."""
+        return _TRUNCATED.terms(rows, f, sigma)
 
     def tilted_slope(
         self, rows: KindRows, mean: Array, var: Array, sigma: float | Array, d1: Array, d2: Array

@@ -242,14 +242,18 @@ class NoiseLikelihood(Likelihood):
     def _of_shape(self, x: float) -> NoiseLikelihood:
         return replace(self, distribution=self.distribution.at_coordinate(x))
 
-    def terms(self, rows: KindRows, f: Array, sigma: float) -> Terms:
+    def terms(self, rows: KindRows, f: Array, sigma: float | Array) -> Terms:
         """Log likelihood of the rows and its derivatives in f and log sigma."""
-        tau, ends = np.array(np.log(sigma)), (rows.lower, rows.upper, rows.width)
+        tau, ends = np.asarray(np.log(sigma)), (rows.lower, rows.upper, rows.width)
         if rows.kind == "exact":
             terms = row_terms(self.distribution, "exact", *ends, f, tau)
         else:
             terms = mass_terms(self.distribution, *ends, f, tau)
         return terms if rows.window is None else subtract(terms, mass_terms(self.distribution, *rows.window, f, tau))
+
+    def terms_in_shape(self, rows: KindRows, f: Array, sigma: float | Array) -> Terms:
+        """Derivatives of `terms` in the shape."""
+        return Terms(*self._shape_slope(lambda noise: np.stack(noise.terms(rows, f, sigma))))
 
     def newton(self, rows: KindRows, f: Array, sigma: float) -> Tilted:
         """From the terms of the rows."""

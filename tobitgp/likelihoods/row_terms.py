@@ -59,6 +59,17 @@ class Expected(NamedTuple):
     s0: Array
 
 
+class Terms(NamedTuple):
+    """Log likelihood of each row and its derivatives, (n,) each; the derivatives are named by their arguments."""
+
+    value: Array
+    eta: Array
+    tau: Array
+    eta_eta: Array
+    eta_tau: Array
+    tau_tau: Array
+
+
 class Likelihood:
     """Unit-weight rows of one kind under noise of scale sigma; weights are the method's business.
 
@@ -105,6 +116,10 @@ class Likelihood:
 
     def newton(self, rows: KindRows, f: Array, sigma: float) -> Tilted:
         """``log p`` and its first two derivatives in f: all that a step towards the mode needs."""
+        raise NotImplementedError
+
+    def terms(self, rows: KindRows, f: Array, sigma: float | Array) -> Terms:
+        """``log p`` and its derivatives in f and log sigma, which may differ from row to row."""
         raise NotImplementedError
 
     def point(self, rows: KindRows, f: Array, sigma: float) -> Point:
@@ -157,17 +172,6 @@ KINDS: tuple[SeenKind, ...] = ("exact", "left", "right", "interval", "open")
 
 _NARROW = -0.5
 _NODES, _WEIGHTS = (column[:, None] for column in np.polynomial.legendre.leggauss(16))
-
-
-class Terms(NamedTuple):
-    """Log likelihood of each row and its derivatives, (n,) each; the derivatives are named by their arguments."""
-
-    value: Array
-    eta: Array
-    tau: Array
-    eta_eta: Array
-    eta_tau: Array
-    tau_tau: Array
 
 
 def kind_of(lower: Array, upper: Array) -> IntArray:

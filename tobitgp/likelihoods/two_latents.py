@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tobitgp.data.arrays import KindRows
+from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.likelihoods.censoring_noise import Spread
-from tobitgp.likelihoods.row_terms import Likelihood
+from tobitgp.likelihoods.row_terms import Likelihood, Terms
 from tobitgp.numerics.quadrature import gauss_hermite
+from tobitgp.numerics.roots import slope
 from tobitgp.typing import Array, BoolArray
 
 # The sd of h up to which Gauss and Hermite's rule of so many nodes serves rows that are not far off.
@@ -22,6 +24,9 @@ NARROW, NODES = 0.3, 12
 REACH, LONGEST, STEP = 7.0, 0.45, 0.2  # of the trapezoid rule: reach and longest step in sds, longest step in h
 MOST = 60.0  # sds more for rows far off
 FARTHEST = 40.0  # values of h whose exponentials are told apart
+LEAST = 1e-8  # variance of h below which it is as good as known
+OUT = 1e5  # standardised value at which tails are compared
+APART = 1e-3  # of differences, in units of the noise and of h
 FAR = 3.0  # standard deviations off the mean from which a row says that its noise is wide
 
 
@@ -38,9 +43,9 @@ class Given(NamedTuple):
         """From the distribution of both, (n, 2) and (n, 2, 2)."""
         sd = np.sqrt(V[:, 1, 1])
         x, log_weight = rule
-        slope = np.divide(V[:, 0, 1], sd, out=np.zeros_like(sd), where=sd > 0.0)
-        m = mean[:, :1] + slope[:, None] * x
-        return cls(log_weight, mean[:, 1:] + sd[:, None] * x, m, np.maximum(V[:, 0, 0] - slope * slope, 0.0))
+        along = np.divide(V[:, 0, 1], sd, out=np.zeros_like(sd), where=sd > 0.0)
+        m = mean[:, :1] + along[:, None] * x
+        return cls(log_weight, mean[:, 1:] + sd[:, None] * x, m, np.maximum(V[:, 0, 0] - along * along, 0.0))
 
     def rows(self, rows: KindRows) -> KindRows:
         """Every row once for each node, with the noise that it has there."""
@@ -57,14 +62,14 @@ class Given(NamedTuple):
 Rule = tuple[Array, Array]  # standard normal nodes (k,) and log weights
 
 
-def rule_for(sd: Array, more: float = 0.0) -> Rule:
-    """Nodes of h of such sds, (n,), with so many sds more above."""
+def rule_for(sd: Array, more: float = 0.0, less: float = 0.0) -> Rule:
+    """Nodes of h of such sds, (n,), with so many sds more above, and below where h is not narrow."""
     widest = float(sd.max(initial=0.0))
     if widest <= NARROW and not more:
         nodes, w = gauss_hermite(NODES)
         return nodes, np.log(w)
     step = min(LONGEST, STEP / max(widest, 1e-12))
-    x: Array = np.arange(-REACH, REACH + more + step, step)
+    x: Array = np.arange(-REACH - less, REACH + more + step, step)
     return x, np.log(step) - 0.5 * x * x - 0.5 * np.log(2.0 * np.pi)
 
 
@@ -149,8 +154,97 @@ def noise_slopes(likelihood: Likelihood, sigma: float, rows: KindRows, mean: Arr
     return out
 
 
-def expected_pair(likelihood: Likelihood, sigma: float, rows: KindRows, mean: Array, V: Array) -> Array:
-    """Mean of the log likelihood of each row, (n,), over u."""
-    at = Given.of(mean, V, rule_for(np.sqrt(V[:, 1, 1])))
-    value = Spread(likelihood).expected(at.rows(rows), *at.locations(0.0), sigma, slopes=False).value
-    return np.asarray(value.reshape(at.h.shape) @ np.exp(at.log_weight))
+class ExpectedPair(NamedTuple):
+    """Mean of the log likelihood, and of its first and second derivatives in u; slopes in noise parameters (K, n)."""
+
+    value: Array  # (n,)
+    slope: Array  # (n, 2)
+    bend: Array  # (n, 2, 2)
+    noise: Array
+
+
+def expected_pair(
+    likelihood: Likelihood, sigma: float, rows: KindRows, mean: Array, V: Array, *, noise: bool = False
+) -> ExpectedPair:
+    """By (HET12), under N(mean, V), (n, 2) and (n, 2, 2); slopes in the noise parameters where asked for."""
+    if likelihood.is_conjugate(rows):
+        return _expected_normal(rows, mean, V, rows.noise(sigma))
+    V = V + np.diag([0.0, 1.0]) * np.maximum(LEAST - V[:, 1, 1], 0.0)[:, None, None]
+    sd = np.sqrt(V[:, 1, 1])
+    at = Given.of(mean, V, rule_for(sd, less=2.0 * float(sd.max(initial=0.0))))
+    E = Spread(likelihood).expected(at.rows(rows), *at.locations(0.0), sigma, slopes=noise)
+    weight, x = np.exp(at.log_weight), (at.h - mean[:, 1:]) / sd[:, None]
+
+    def of(values: Array) -> tuple[Array, Array]:
+        """Means (n,) of values at nodes, and their slopes in h, (E h - mean) / variance."""
+        values = values.reshape(at.h.shape)
+        return values @ weight, (values * x) @ weight / sd
+
+    (d1, in_h), (s, s_in_h), bend = of(E.d1), of(E.s0[-1]), np.empty_like(V)
+    along = V[:, 0, 1] / V[:, 1, 1]
+    bend[:, 0, 0] = of(E.d2)[0]
+    bend[:, 0, 1] = bend[:, 1, 0] = in_h - along * bend[:, 0, 0]
+    bend[:, 1, 1] = s_in_h - along * bend[:, 0, 1]
+    slopes = np.stack([of(each)[0] for each in E.s0])
+    return ExpectedPair(of(E.value)[0], np.column_stack([d1, s]), bend, slopes)
+
+
+def _expected_normal(rows: KindRows, mean: Array, V: Array, sigma: float | Array) -> ExpectedPair:
+    """Of values under normal noise, (HET13)."""
+    P = np.exp(2.0 * (V[:, 1, 1] - mean[:, 1])) / np.square(sigma)
+    r = rows.limit - mean[:, 0] + 2.0 * V[:, 0, 1]
+    Q = r * r + V[:, 0, 0]
+    first, bend = np.column_stack([P * r, P * Q - 1.0]), np.empty_like(V)
+    bend[:, 0, 0], bend[:, 1, 1] = -P, -2.0 * P * Q
+    bend[:, 0, 1] = bend[:, 1, 0] = -2.0 * P * r
+    value = -0.5 * np.log(2.0 * np.pi) - np.log(sigma) - mean[:, 1] - 0.5 * P * Q
+    return ExpectedPair(value, first, bend, first[None, :, 1])
+
+
+def falls_like_a_power(noise: Distribution) -> bool:
+    """Whether the log density does, as a mean over both latents needs: under others 1 / sigma is too large too often.
+
+    No standard normal h has a mean of ``exp(exp(-h))``.
+    """
+    return bool((np.abs(noise.logpdf(np.array([-OUT, OUT]))) < OUT**5).all())
+
+
+class PointPair(NamedTuple):
+    """The log likelihood, and its first and second derivatives in u or what these are multiplied by."""
+
+    value: Array  # (n,)
+    slope: Array  # (n, 2)
+    bend: Array  # (n, 2, 2)
+
+    @classmethod
+    def of(cls, terms: Terms) -> PointPair:
+        """From derivatives in f and log sigma."""
+        bend = np.stack([terms.eta_eta, terms.eta_tau, terms.eta_tau, terms.tau_tau], axis=1).reshape(-1, 2, 2)
+        return cls(terms.value, np.column_stack([terms.eta, terms.tau]), bend)
+
+
+def scale_at(rows: KindRows, u: Array, sigma: float) -> Array:
+    """Noise of rows at u, (n, 2)."""
+    return np.asarray(rows.noise(sigma) * np.exp(np.clip(u[:, 1], -FARTHEST, FARTHEST)))
+
+
+def point_pair(likelihood: Likelihood, sigma: float, rows: KindRows, u: Array) -> PointPair:
+    """At values u (n, 2) of both latents."""
+    return PointPair.of(likelihood.terms(rows, u[:, 0], scale_at(rows, u, sigma)))
+
+
+def point_in_shape(likelihood: Any, sigma: float, rows: KindRows, u: Array) -> PointPair:
+    """Derivatives of `point_pair` in the shape of the noise."""
+    return PointPair.of(likelihood.terms_in_shape(rows, u[:, 0], scale_at(rows, u, sigma)))
+
+
+def third_pair(likelihood: Likelihood, sigma: float, rows: KindRows, u: Array, V: Array) -> Array:
+    """Derivatives (n, 2) in u of the second derivatives, summed with weights V (n, 2, 2), by differences."""
+
+    def summed(step: Array) -> Array:
+        return np.asarray(np.einsum("nij,nij->n", point_pair(likelihood, sigma, rows, u + step).bend, V))
+
+    unit = scale_at(rows, u, sigma)
+    to_f, to_h = np.column_stack([unit, 0.0 * unit]), np.array([0.0, 1.0])
+    in_f, in_h = slope(lambda x: summed(x * to_f), APART), slope(lambda x: summed(x * to_h), APART)
+    return np.column_stack([in_f / unit, in_h])

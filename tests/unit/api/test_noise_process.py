@@ -272,7 +272,6 @@ def test_the_scale_of_every_fit(data):
 @pytest.mark.parametrize(
     ("formula", "sigma", "options", "words"),
     [
-        (CURVE, "~ gp(x)", {"method": "vi"}, "method='vi': .* requires method='ep'"),
         ("y ~ x", "~ gp(x)", {"method": "mle"}, "sigma: gp\\(x\\) is one"),
         (CURVE, "~ 0 + gp(x)", {}, "Leave out '0 \\+'"),
         (CURVE, "~ gp(x, kernel='matern32', approximation='markov')", {}, "for processes of the mean"),

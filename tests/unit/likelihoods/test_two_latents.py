@@ -4,12 +4,25 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import norm, t
+from scipy.integrate import dblquad
+from scipy.special import log_ndtr
+from scipy.stats import logistic, norm, t
 
-from tobitgp.data.arrays import KindRows
+from tobitgp.data.arrays import KindRows, Window
+from tobitgp.distributions.gengamma import GenGammaNoise
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.likelihoods import two_latents
 from tobitgp.likelihoods.families import FAMILIES, GaussianNoise
-from tobitgp.likelihoods.two_latents import expected_pair, noise_slopes, tilted_pair
+from tobitgp.likelihoods.two_latents import (
+    expected_pair,
+    falls_like_a_power,
+    noise_slopes,
+    point_in_shape,
+    point_pair,
+    third_pair,
+    tilted_pair,
+)
 
 MEAN, V = np.array([[0.2, -0.4]]), np.array([[[0.5, -0.1], [-0.1, 0.3]]])
 NONE = np.zeros(1)
@@ -30,15 +43,17 @@ KNOWN = {
 }
 
 
-def log_likelihood(name, noise, f, scale):
-    rows = SEEN[name]
-    if name == "exact":
-        return noise.logpdf((rows.lower - f) / scale) - np.log(scale)
-    a, b = (rows.lower - f) / scale, (rows.upper - f) / scale
-    if name == "left":
-        return noise.logcdf(b)
-    a, b = np.where(a > 0.0, -b, a), np.where(a > 0.0, -a, b)
-    return noise.logcdf(b) + np.log1p(-np.exp(noise.logcdf(a) - noise.logcdf(b)))
+def log_likelihood(rows, noise, f, scale):
+    """Of one row at many places, differences of tails formed on the side where they are small."""
+
+    def log_mass(lower, upper):
+        a, b = (lower - f) / scale, (upper - f) / scale
+        a, b = np.where(a > 0.0, -b, a), np.where(a > 0.0, -a, b)
+        return noise.logcdf(b) + np.log1p(-np.exp(noise.logcdf(a) - noise.logcdf(b)))
+
+    exact = rows.kind == "exact"
+    value = noise.logpdf((rows.lower - f) / scale) - np.log(scale) if exact else log_mass(rows.lower, rows.upper)
+    return value if rows.window is None else value - log_mass(rows.window.entry, rows.window.exit)
 
 
 def plane():
@@ -62,7 +77,7 @@ def test_every_noise_and_kind_of_row(name, family, noise):
     sigma = 0.7
     likelihood = FAMILIES[family].likelihood.at(np.log([4.0, sigma]))
     f, h, log_weight = plane()
-    value = log_likelihood(name, noise, f, sigma * np.exp(h))
+    value = log_likelihood(SEEN[name], noise, f, sigma * np.exp(h))
     weight = np.exp(value + log_weight)
     found = tilted_pair(likelihood, sigma, SEEN[name], MEAN, V, NONE)
     assert found.log_Z[0] == pytest.approx(np.log(weight.sum()), abs=1e-6)
@@ -71,7 +86,7 @@ def test_every_noise_and_kind_of_row(name, family, noise):
     left = np.stack([f, h]) - mean[:, None]
     assert found.covariance[0] == pytest.approx((weight * left) @ left.T / weight.sum(), abs=1e-6)
     expected = expected_pair(likelihood, sigma, SEEN[name], MEAN, V)
-    assert expected[0] == pytest.approx(np.exp(log_weight) @ value, abs=1e-5)
+    assert expected.value[0] == pytest.approx(np.exp(log_weight) @ value, abs=1e-5)
 
 
 def test_what_features_leave_of_f_is_variance_of_f():
@@ -142,3 +157,114 @@ def test_rows_that_are_alike_are_met_once(monkeypatch, spread):
     for ours, theirs in zip(found, want, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-13)
     assert met == [5 if spread is None else 6]
+
+
+# -- means of the log likelihood, and its values at points ------------------------------------------------------------
+
+LATE = replace(row("exact", 0.8, 0.8), window=Window(np.array([-0.6]), np.array([1.5]), np.array([2.1])))
+ALL = SEEN | {"right": row("one-sided", 0.9, np.inf), "truncated": LATE}
+NOISES = {"gaussian": norm(), "student": t(4.0), "logistic": logistic()}
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("family", NOISES)
+def test_means_of_derivatives_are_those_of_quadrature_in_two_dimensions(name, family):
+    """The mean of a derivative is that of the function times a score of the normal density: no derivative is taken."""
+    sigma, rows = 0.7, ALL[name]
+    likelihood = FAMILIES[family].likelihood.at(np.log([4.0, sigma])).over((rows,))
+    f, h, log_weight = plane()
+    value, weight = log_likelihood(rows, NOISES[family], f, sigma * np.exp(h)), np.exp(log_weight)
+    P = np.linalg.inv(V[0])
+    z = P @ (np.stack([f, h]) - MEAN[0][:, None])
+    found = expected_pair(likelihood, sigma, rows, MEAN, V, noise=True)
+    assert found.value[0] == pytest.approx(weight @ value, abs=2e-7)
+    assert found.slope[0] == pytest.approx(z @ (weight * value), abs=2e-6)
+    assert found.bend[0] == pytest.approx((z * (weight * value)) @ z.T - P * (weight @ value), abs=2e-5)
+    assert found.noise[-1, 0] == pytest.approx(found.slope[0, 1], rel=1e-12)
+
+
+def test_the_mean_is_that_of_scipy():
+    L = np.linalg.cholesky(V[0])
+
+    def integrand(x, z):
+        f, h = MEAN[0] + L @ (z, x)
+        return log_ndtr((-0.3 - f) * np.exp(-h)) * np.exp(-0.5 * (x * x + z * z)) / (2.0 * np.pi)
+
+    expected = dblquad(integrand, -7.0, 7.0, -8.0, 7.0, epsabs=1e-7, epsrel=1e-7)[0]
+    assert expected_pair(GaussianNoise(), 1.0, ALL["left"], MEAN, V).value[0] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("sd", [1e-6, 0.1, 0.8, 2.0])
+def test_values_have_closed_forms_and_limits_the_nodes_they_need(sd):
+    """The closed form is that of nodes; with them the curvature grows like exp(-2 h)."""
+    V_wide = np.array([[[0.5, -0.2 * sd], [-0.2 * sd, sd**2]]])
+    rows, h = ALL["exact"], MEAN[0, 1] + sd * np.linspace(-14.0, 14.0, 20_001)
+    weight = norm.pdf(np.linspace(-14.0, 14.0, 20_001)) * 28.0 / 20_000
+    given, rest = MEAN[0, 0] - 0.2 * (h - MEAN[0, 1]) / sd, 0.5 - 0.04
+    values = -0.5 * np.log(2.0 * np.pi) - h - 0.5 * np.exp(-2.0 * h) * (np.square(0.8 - given) + rest)
+    found = expected_pair(GaussianNoise(), 1.0, rows, MEAN, V_wide)
+    assert found.value[0] == pytest.approx(weight @ values, rel=1e-9)
+    if sd > 1.0:  # noise may be narrower than any interval
+        f, other = MEAN[0, 0] - 0.2 * (h[::10, None] - MEAN[0, 1]) / sd, np.linspace(-9.0, 9.0, 1001)
+        values = norm.logcdf((-0.3 - f - np.sqrt(rest) * other) * np.exp(-h[::10, None]))
+        by_grid = 10.0 * weight[::10] @ values @ norm.pdf(other) * 0.018
+        assert expected_pair(GaussianNoise(), 1.0, ALL["left"], MEAN, V_wide).value[0] == pytest.approx(
+            by_grid, rel=1e-5
+        )
+        return
+    # An interval so short that it is a value, by nodes of both latents.
+    short = row("interval", 0.8 - 1e-4, 0.8 + 1e-4)
+    by_nodes = expected_pair(GaussianNoise(), 1.0, short, MEAN, V_wide)
+    assert by_nodes.value[0] - np.log(2e-4) == pytest.approx(found.value[0], rel=1e-5)
+    assert by_nodes.slope == pytest.approx(found.slope, rel=1e-4)
+    assert by_nodes.bend == pytest.approx(found.bend, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("family", NOISES)
+def test_derivatives_at_a_point_are_those_of_differences(name, family):
+    sigma, rows, u = 0.7, ALL[name], MEAN
+    likelihood, weights = FAMILIES[family].likelihood.at(np.log([4.0, sigma])), np.array([[[0.5, -0.1], [-0.1, 0.3]]])
+
+    def value(f, h, noise=NOISES[family]):
+        return log_likelihood(rows, noise, np.array([f]), sigma * np.exp(h))[0]
+
+    def own(f, h):
+        found = point_pair(likelihood, sigma, rows, np.array([[f, h]]))
+        return np.concatenate([found.slope[0], found.bend[0].ravel()])
+
+    found, e = point_pair(likelihood, sigma, rows, u), 1e-5
+    f, h = u[0]
+    assert found.value[0] == pytest.approx(value(f, h), abs=1e-12)
+    slope = [(value(f + e, h) - value(f - e, h)) / (2 * e), (value(f, h + e) - value(f, h - e)) / (2 * e)]
+    assert found.slope[0] == pytest.approx(slope, abs=1e-8)
+    e = 1e-3
+    here = value(f, h)
+    ff, hh = ((value(f + a, h + b) - 2 * here + value(f - a, h - b)) / e**2 for a, b in ((e, 0.0), (0.0, e)))
+    fh = (value(f + e, h + e) - value(f + e, h - e) - value(f - e, h + e) + value(f - e, h - e)) / (4 * e**2)
+    assert found.bend[0] == pytest.approx(np.array([[ff, fh], [fh, hh]]), abs=2e-5)
+    third = third_pair(likelihood, sigma, rows, u, weights)[0]
+    by_f, by_h = ((own(f + a, h + b) - own(f - a, h - b))[2:] / (2 * e) for a, b in ((e, 0.0), (0.0, e)))
+    assert third == pytest.approx([by_f @ weights.ravel(), by_h @ weights.ravel()], abs=2e-5)
+
+
+@pytest.mark.parametrize("name", ["exact", "left", "between"])
+def test_slopes_in_degrees_of_freedom_at_a_point(name):
+    likelihood, rows = FAMILIES["student"].likelihood.at(np.log([4.0, 0.7])), ALL[name]
+    e = 1e-4
+    up, down = (log_likelihood(rows, t(4.0 * np.exp(x)), MEAN[:, 0], 0.7 * np.exp(MEAN[:, 1])) for x in (e, -e))
+    assert point_in_shape(likelihood, 0.7, rows, MEAN).value == pytest.approx((up - down) / (2.0 * e), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("noise", "verdict"),
+    [(NormalNoise(), True), (Logistic(), True), (StudentNoise(3.0), True), (Gumbel(), False), (GenGammaNoise(), False)],
+)
+def test_log_densities_that_fall_exponentially_have_no_mean(noise, verdict):
+    """Under N(0, .3^2) of h the mean of exp(z / sigma) grows with every node further out."""
+    assert falls_like_a_power(noise) is verdict
+    means = []
+    for reach in (6.0, 9.0, 12.0):
+        x, step = np.linspace(-reach, reach, 4001, retstep=True)
+        means.append(step * norm.pdf(x) @ -noise.logpdf(8.0 * np.exp(-0.3 * x)))
+    assert (np.diff(np.log(means)) < 1e-6).all() if verdict else (np.diff(np.log(means)) > 2.0).all()
