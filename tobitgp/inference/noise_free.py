@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.linalg import qr, solve_triangular
 
-from tobitgp.data.arrays import KindRows
+from tobitgp.data.arrays import KindRows, RowKind
 from tobitgp.engines import LocalPartitions
 from tobitgp.errors import NumericalError
 from tobitgp.inference import site_updates
@@ -103,11 +103,11 @@ class Conditioned(NamedTuple):
             return cls(np.zeros(M), np.eye(M), 0.0, np.zeros(0), np.zeros((0, 0)), np.zeros((M, 0)))
         if n > M:
             raise NumericalError(_SINGULAR)
-        Q, R = qr(A.T, check_finite=False)
+        Q, R = (np.asarray(part, dtype=np.float64) for part in qr(A.T, check_finite=False))
         size = np.abs(R.diagonal())
         if (size < LEAST_SD * _norms(A)).any() or not np.isfinite(R).all():
             raise NumericalError(_SINGULAR)
-        inverse = solve_triangular(R[:n], np.eye(n))
+        inverse: Array = np.asarray(solve_triangular(R[:n], np.eye(n)), dtype=np.float64)
         # The least eigenvalue of A A' is more than this.
         if CLEAR * d.max() * np.square(inverse).sum() > 1.0:
             raise NumericalError(_SINGULAR)
@@ -188,7 +188,7 @@ class Solved:
         own = RowPartition(rows, (Inputs(X[order]),), start)
         data = PartitionedRows(LocalPartitions([own]), examples(rows), len(X), float(len(X)), start is not None)
         found = find_posterior(data, [DenseBlock(X[order])], np.zeros(1), method, Steps())
-        sites = site_updates.final_sites(found.rows.items[0])[1]
+        (_, sites) = found.rows.collect(site_updates.final_sites)[0]
         back = np.argsort(order)
         return cls(places, A, exact, Stepped(at, X, unit, mean, found, Sites(sites[0][back], sites[1][back])))
 
@@ -275,7 +275,7 @@ def _kind(lower: Array, upper: Array) -> KindRows:
     left = np.isneginf(lower)
     limit, one_sided = np.where(left, upper, lower), not np.isfinite(upper - lower).any()
     sign = np.where(left, -1.0, 1.0) if one_sided else np.zeros(len(lower))
-    kind = "one-sided" if one_sided else "interval"
+    kind: RowKind = "one-sided" if one_sided else "interval"
     return KindRows(kind, lower, upper, limit, sign, np.ones(len(lower)), upper - lower)
 
 
@@ -336,7 +336,8 @@ def _completed(
     setting = site_updates.Setting(blocks, layout, method, Spread(likelihood), 0.0)
     states = data.partitions.map(site_updates.arranged, setting, site_updates.NO_ROOM, True)
     end = NoiseFreeEnd(found.effective)
-    return FeaturePosterior(theta, blocks, layout, *found.weights, *ended, None, states, pairs=end)
+    w, factor = found.weights
+    return FeaturePosterior(theta, blocks, layout, w, factor, *ended, states=states, pairs=end)
 
 
 class NoiseFreeSearch(Search):

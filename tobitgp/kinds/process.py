@@ -31,7 +31,7 @@ from tobitgp.inference.partition_fit import assemble_partitions, evaluate, fit_g
 from tobitgp.inference.partitioned import PartitionedRows
 from tobitgp.inference.soundness import process_inconsistencies
 from tobitgp.kinds.transformed_rows import above_zero, row_jacobians, transformed_response, transformed_values
-from tobitgp.kinds.without_noise import asks_for_none, check_request, check_rows
+from tobitgp.kinds.without_noise import asks_for_none, check_request, with_places
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.posterior.nodes import Nodes, PowerNodes
@@ -236,9 +236,7 @@ def build_model(
     blocks, of_effects = (part_blocks(read.state, scale=scale) for scale in (False, True)), read.state.effect_columns
     plan, rows = plan_rows(spec, read.response, read.design, family, given, read.labels, of_effects, *blocks)
     model = plan.build(rows, limits=method.traits.limits)
-    if noise_free:
-        check_rows(model, read.labels)
-    return plan, model, None
+    return plan, with_places(model, read.labels) if noise_free else model, None
 
 
 def _check_noise_processes(spec: ModelSpec, read: TrainingData | PartitionedData, method: Method) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -68,8 +70,8 @@ def check_request(
         raise SpecError(f"{ASKED}only a process with a kernel goes through all rows. Add gp() to the formula.{INSTEAD}")
 
 
-def check_rows(model: GPModel, labels: npt.NDArray[np.object_]) -> None:
-    """Refuse more distinct inputs than are held, and rows that contradict each other."""
+def with_places(model: GPModel, labels: npt.NDArray[np.object_]) -> GPModel:
+    """The model whose evidence counts copies once; refuse rows that contradict each other, and too many inputs."""
     if model.prior.factor is not None:
         raise SpecError(f"{ASKED}factors of many levels are not supported. Leave them out.{INSTEAD}")
     places = Places.of(model.problem.rows, model.prior.inputs)
@@ -84,3 +86,7 @@ def check_rows(model: GPModel, labels: npt.NDArray[np.object_]) -> None:
             f"{ASKED}rows with the same inputs have one value, and no value agrees with all of the rows {named}. Keep "
             f"one of them.{INSTEAD}"
         )
+    exact = sum(len(rows) for rows in model.problem.rows if rows.kind == "exact")
+    jacobian = model.problem.units.log_jacobian * float(places.known.sum()) / max(exact, 1)
+    units = replace(model.problem.units, log_jacobian=jacobian)
+    return replace(model, problem=replace(model.problem, units=units))
