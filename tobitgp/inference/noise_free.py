@@ -28,7 +28,7 @@ from tobitgp.inference.multistart import LOOSE
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, examples
 from tobitgp.inference.search import CAP, Search, near_enough, warn
 from tobitgp.likelihoods.censoring_noise import Spread
-from tobitgp.likelihoods.families import Steps
+from tobitgp.likelihoods.families import StepLikelihood
 from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.numerics.singular_covariance import SingularCovariance
 from tobitgp.priors.kernel_block import KernelBlock, KernelFeatures, all_inputs
@@ -85,7 +85,7 @@ class Places(NamedTuple):
         return [np.flatnonzero(self.of_row == place) for place in np.flatnonzero(none)]
 
 
-class Conditioned(NamedTuple):
+class Kriging(NamedTuple):
     """Weights ``w ~ N(0, I)`` given exact values of f: ``w = w0 + N u`` with ``u ~ N(0, I)``, (NF2)."""
 
     w0: Array  # (M,)
@@ -96,7 +96,7 @@ class Conditioned(NamedTuple):
     Q: Array  # (M, n), orthonormal
 
     @classmethod
-    def on(cls, A: Array, d: Array, y: Array) -> Conditioned:
+    def on(cls, A: Array, d: Array, y: Array) -> Kriging:
         """On values y (n,) of ``A w``, where features leave variances d (n,)."""
         n, M = A.shape
         if not n:
@@ -158,7 +158,7 @@ class Solved:
 
     places: Places
     A: Array  # (N, M)
-    exact: Conditioned
+    exact: Kriging
     stepped: Stepped | None  # of the places where f is left to vary
 
     @classmethod
@@ -167,7 +167,7 @@ class Solved:
         places = Places.of(part.rows, part.inputs)
         _, loadings, d = join_features(lay_out(blocks), blocks, [at.rows(places.first) for at in part.inputs])
         A, known = loadings.common, places.known
-        exact = Conditioned.on(A[known], d[known], places.lower[known])
+        exact = Kriging.on(A[known], d[known], places.lower[known])
         if known.all():
             return cls(places, A, exact, None)
         at = ~known
@@ -187,7 +187,7 @@ class Solved:
             start = Sites((unit * (f[0] - f[1] * mean))[order], (unit**2 * f[1])[order])
         own = RowPartition(rows, (Inputs(X[order]),), start)
         data = PartitionedRows(LocalPartitions([own]), examples(rows), len(X), float(len(X)), start is not None)
-        found = find_posterior(data, [DenseBlock(X[order])], np.zeros(1), method, Steps())
+        found = find_posterior(data, [DenseBlock(X[order])], np.zeros(1), method, StepLikelihood())
         (_, sites) = found.rows.collect(site_updates.final_sites)[0]
         back = np.argsort(order)
         return cls(places, A, exact, Stepped(at, X, unit, mean, found, Sites(sites[0][back], sites[1][back])))
@@ -260,7 +260,7 @@ def _norms(A: Array) -> Array:
     return np.asarray(np.sqrt(np.square(A).sum(axis=1)))
 
 
-def _undecided(A: Array, d: Array, exact: Conditioned, lower: Array, upper: Array) -> BoolArray:
+def _undecided(A: Array, d: Array, exact: Kriging, lower: Array, upper: Array) -> BoolArray:
     """Which of some places, (m,), the exact values leave to vary; refuse where these contradict what is known there."""
     mean, least = A @ exact.w0, np.maximum(LEAST_SD * _norms(A), np.sqrt(CLEAR * d))
     decided = _norms(A @ exact.N) < least

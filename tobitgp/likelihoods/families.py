@@ -117,7 +117,7 @@ class GaussianNoise(Likelihood):
         return Expected(F, G / sigma, -H / s2, (Q - H)[None])
 
 
-class Steps(Likelihood):
+class StepLikelihood(Likelihood):
     """Without noise: f itself lies on one side of a limit, or inside an interval, (NF3) of the theory pages."""
 
     def tilted(self, rows: KindRows, mean: Array, var: Array, sigma: float) -> Tilted:
