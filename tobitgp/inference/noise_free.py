@@ -1,7 +1,7 @@
 """Fits without noise: exact rows are values of f, censored rows say beyond which limit or in which interval it is.
 
 Exact rows condition the prior (kriging), and expectation propagation then takes the steps of the others under what is
-left of it: (NF1) to (NF7) of the theory pages. Rows are met once for each place, a set of inputs.
+left of it: (NF1) to (NF6) of the theory pages. Rows are met once for each place, a set of inputs.
 """
 
 from __future__ import annotations

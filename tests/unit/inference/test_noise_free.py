@@ -248,6 +248,16 @@ def test_sites_of_values_are_points_with_kriging_cavities():
         assert cavity == pytest.approx([mean[0], V[0, 0]], abs=1e-8)
 
 
+def test_bounds_are_compared_with_the_exact_evidence():
+    res = fit(Y, 0.3)
+    table = tg.compare_bounds(res)
+    assert table.index.to_list() == ["exact", "ep"]
+    below, density, mean, V = one_sided(0.3)
+    k = int(below.sum())
+    mass = multivariate_normal.cdf(np.full(k, 0.3), mean[:k], V[:k, :k], maxpts=200_000 * k, abseps=1e-9, rng=1)
+    assert table["value"].to_numpy() == pytest.approx([density + np.log(mass), res.log_evidence], abs=2e-3)
+
+
 def test_copies_say_nothing_more():
     res, again = fit(Y, 0.3), np.append(np.arange(len(X)), [0, 2, 2])
     copies = {"x": X[again], "y": np.maximum(Y, 0.3)[again]}
@@ -321,6 +331,7 @@ REFUSED = {
     "psis": (lambda: fit(Y, 0.3).loo(method="psis"), r"loo\(method='ep'\)"),
     "waic": (lambda: fit(Y, 0.3).waic(), "have no density given it"),
     "elbo": (lambda: fit(Y, 0.3).elbo, "no normal distribution has a finite bound"),
+    "bounds": (lambda: tg.compare_bounds(tg.fit(f"y ~ {TERM}", {"x": X, "y": Y}, fixed=FIXED)), "is approximated"),
     "known densities": (lambda: fit(Y, 0.3).get_distribution({"x": X}), "has no density there"),
     "known scores": (lambda: fit(Y, 0.3).score({"x": X, "y": np.maximum(Y, 0.3)}), "has no density there"),
 }
