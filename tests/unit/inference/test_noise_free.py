@@ -98,6 +98,31 @@ def test_several_censored_rows_are_sequential_ep_and_close_to_the_orthant(limit)
     assert found["estimate"].max() < limit
 
 
+def test_linear_columns_and_several_processes_are_parts_of_the_covariance():
+    z = np.array([0.3, -0.2, 0.9, 0.1, -0.8, 0.4, -0.5, 0.7, 0.0])
+    priors = {"Intercept": tg.Normal(0.0, 2.0), "z": tg.Normal(0.0, 1.0)}
+    term = "gp({}, kernel='matern52', line=False)"
+    fixed = {**FIXED, "sd(gp(w))": 0.6, "lengthscale(gp(w))": 2.0}
+    w = X[::-1] ** 2
+    data = {"x": X, "w": w, "z": z, "y": np.maximum(Y, -0.6)}
+    res = tg.fit(f"y ~ z + {term.format('x')} + {term.format('w')} | censor(-0.6)", data, fixed=fixed, priors=priors)
+    K = kernel(X, X) + kernel(w, w, 0.6, 2.0) + 4.0 + np.outer(z, z)
+    below = Y <= -0.6
+    S, G = K[np.ix_(~below, ~below)], K[np.ix_(~below, below)]
+    mean, V = G.T @ np.linalg.solve(S, Y[~below]), K[np.ix_(below, below)] - G.T @ np.linalg.solve(S, G)
+    density = multivariate_normal(np.zeros(len(S)), S).logpdf(Y[~below])
+    assert res.log_evidence == pytest.approx(density + norm.logcdf(-0.6, mean[0], np.sqrt(V[0, 0])), abs=1e-8)
+
+
+def test_units_and_the_order_of_rows_do_not_matter():
+    order = np.array([4, 0, 8, 2, 6, 1, 7, 5, 3])
+    data = {"x": 3.0 * X[order], "y": 10.0 * np.maximum(Y, 0.3)[order]}
+    fixed = {"sigma": 0, "sd(gp(x))": 10.0 * SD, "lengthscale(gp(x))": 3.0 * SCALE}
+    res = tg.fit(f"y ~ {TERM} | censor(3)", data, fixed=fixed)
+    exact = int((Y > 0.3).sum())
+    assert res.log_evidence == pytest.approx(fit(Y, 0.3).log_evidence - exact * np.log(10.0), abs=1e-8)
+
+
 def test_far_censored_rows_have_the_product_of_their_probabilities():
     x, limit = np.array([0.0, 1.0, 40.0, 80.0, 120.0]), -0.4
     data = {"x": x, "y": [0.5, 0.2, limit, limit, limit]}
