@@ -136,7 +136,9 @@ def fit(
     censored : {"model", "drop", "ignore"}
         Model censored rows, leave them out, or take their limits as values.
     fixed, start : mapping of parameter name to value, optional
-        Natural scale, the user's units. Fixing all hyper-parameters evaluates the model at a point. ``start`` may be a
+        Natural scale, the user's units. Fixing all hyper-parameters evaluates the model at a point. ``{"sigma": 0}``
+        fits a normal process without noise by expectation propagation: uncensored rows are values of the curve (NF1).
+        ``start`` may be a
         fit of the same terms to nearly the same rows, as before some rows came or went: its maximum is climbed on
         from, and no other is searched for unless the method has ``n_starts``. By maximum likelihood ``start`` requires
         a parametric baseline of ``family="ph"``, as a mapping.

@@ -93,7 +93,7 @@ class GPModel:
 
     def noise(self, design: Design, theta: Array) -> Array:
         """Standard deviation of the noise on the standardised scale, (1,), or (n,) where rows differ."""
-        sigma, scales = np.exp(theta[-1:]), self.problem.units.scales(design)
+        sigma, scales = noise_scale(theta)[None], self.problem.units.scales(design)
         if scales is None:
             return sigma if design.known_spread is None else sigma * design.known_spread
         return sigma * noise_spread(scales, theta[self.parameters.scales])
@@ -124,6 +124,14 @@ class GPModel:
         """What is added to f once back in the user's units: centre, offset, prior means of coefficients; (n,)."""
         mean = design.offset + self.problem.units.centre
         return mean if self.linear is None else mean + centred_sum(design.H, self.linear.centre, self.linear.mean)
+
+
+LEAST_NOISE = 1e-12  # that rows are predicted with where there is none: a step at a value is so wide
+
+
+def noise_scale(theta: Array) -> Array:
+    """Standardised sigma with which rows are predicted."""
+    return np.maximum(np.exp(theta[-1]), LEAST_NOISE)
 
 
 def plan_rows(

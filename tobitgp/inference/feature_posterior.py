@@ -86,7 +86,7 @@ class FeaturePosterior:
     sites: Sites = NO_SITES  # of all rows in the problem's order
     levels: tuple[tuple[Array, Array], ...] = ()  # of each block: mean features (L, m), weights (L, p)
     noise: tuple[int, ...] = ()  # blocks of log sigma
-    pairs: Any = None  # while the fit lasts, what rows tell of f and log sigma together
+    pairs: Any = None  # while the fit lasts, what rows say where not one site of f does: of f and log sigma, or exactly
     follows: bool = False  # whether features and weights are those that `rebuilt` makes from the sites
 
     @property

@@ -112,6 +112,11 @@ def read_mapping(argument: str, given: Any) -> dict[str, Any] | None:
     return dict(given)
 
 
+def is_zero(value: Any) -> bool:
+    """Whether a number that was given is 0."""
+    return isinstance(value, Real) and not isinstance(value, bool) and float(value) == 0.0
+
+
 def _log_ratio(argument: str, name: str, value: Any, unit: float) -> float:
     """Logarithm of a value over its unit, where squares of both stay numbers."""
     if not isinstance(value, Real) or not 0 < float(value) < np.inf:
@@ -196,7 +201,7 @@ def read_parameters(
             first[i] = _log_ratio("start", name, start[name], unit[i])
         if name in fixed or hyper.known is not None:
             known = fixed.get(name, hyper.known)
-            none = hyper.role in SIDES and isinstance(known, Real) and known == 0
+            none = hyper.role in (*SIDES, SIGMA.role) and is_zero(known)
             first[i] = -np.inf if none else _log_ratio("fixed", name, known, unit[i])
             free[i] = False
     names, terms = tuple(h.name for h in hypers), []

@@ -197,6 +197,11 @@ class Parameters:
         return Parameters(names, roles, *rest)
 
     @property
+    def noise_free(self) -> bool:
+        """Whether sigma is fixed at 0."""
+        return self.roles[-1:] == (SIGMA.role,) and bool(np.isneginf(self.start[-1]))
+
+    @property
     def proper(self) -> bool:
         """Whether every free parameter has a prior."""
         return bool(np.isfinite(self.prior_sd[self.free]).all())
@@ -277,7 +282,7 @@ class Parameters:
 def words_for_little_noise(parameters: Parameters, rows: float = 1.0) -> str:
     """What to look at where sigma is fixed so small that its square is lost to rounding in sums over so many rows."""
     at, least = parameters.roles.index("sigma"), _LEAST_NOISE * np.sqrt(max(rows, 1.0))
-    if parameters.free[at] or np.exp(parameters.start[at]) >= least:
+    if parameters.free[at] or parameters.noise_free or np.exp(parameters.start[at]) >= least:
         return ""
     least = float(least * parameters.units[at])
     unit = 10.0 ** np.floor(np.log10(least))

@@ -41,6 +41,7 @@ from tobitgp.inference.hyperparameters import Parameters, words_for_little_noise
 from tobitgp.inference.levels import HeldLevels, held_levels, without_rows
 from tobitgp.inference.mean_and_noise import PairSearch
 from tobitgp.inference.method import Method, loosened
+from tobitgp.inference.noise_free import NoiseFreeSearch
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, cut_parts, examples
 from tobitgp.inference.rebuilt import following, together
 from tobitgp.inference.search import NATS, Search, near_enough, warn
@@ -203,7 +204,8 @@ def fit_gp(task: Task, method: Method, settings: Settings | None = None, on_step
 
 def search_of(task: Task, method: Method, settings: Settings, on_step: OnStep | None = None) -> Search:
     """The search that goes with the terms."""
-    return (PairSearch if task.prior.n_noise else Search)(task, method, settings, on_step)
+    kind = NoiseFreeSearch if task.parameters.noise_free else PairSearch if task.prior.n_noise else Search
+    return kind(task, method, settings, on_step)
 
 
 @contextmanager
@@ -371,7 +373,9 @@ def evaluate(task: Task, method: Method, settings: Settings, *, gradient: bool) 
         slopes = None
         if gradient:
             slopes = _slopes(maximum, posterior, search.last)
-            slopes = np.asarray(np.linalg.solve(parameters.value_slopes(posterior.theta).T, slopes))
+            J = parameters.value_slopes(posterior.theta)
+            J[np.diag_indices(len(J))] += np.isneginf(posterior.theta)  # at sigma = 0 the evidence is level in it
+            slopes = np.asarray(np.linalg.solve(J.T, slopes))
         value = posterior.evidence + search.problem.units.log_jacobian
         return Evaluated(value, slopes, search.last, posterior.converged)
 

@@ -175,7 +175,7 @@ def _turned(posterior: FeaturePosterior, z: Array) -> Array:
     kind, c = posterior.layout.places[0]
     if kind != "common" or c.start > 0:
         return z
-    root = np.linalg.inv(posterior.factor.L[c, c]).T
+    root = posterior.factor.inverse[c, c].T
     U, size, V = np.linalg.svd(root)
     sign = np.where((U * size).T @ posterior.w[c] < 0.0, -1.0, 1.0)
     z[c] = V.T @ (sign[:, None] * z[c])

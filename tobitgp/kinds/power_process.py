@@ -24,6 +24,7 @@ from tobitgp.inference.given_parameters import GivenParameters
 from tobitgp.kinds.boxcox import refuse_power
 from tobitgp.kinds.process import Process, ProcessParts, ScaledFit, fit_process
 from tobitgp.kinds.transformed_rows import LEAST_POWER, holds_zeros, log_jacobian, transformed
+from tobitgp.kinds.without_noise import refuse_family_without_noise
 from tobitgp.likelihoods import FAMILIES, Family
 from tobitgp.likelihoods.families import BOXCOX
 from tobitgp.posterior.nodes import Nodes, PowerNodes
@@ -121,6 +122,7 @@ def fit_boxcox_process(
 ) -> PowerProcessParts:
     """Fit at the power with the highest evidence, and where powers are averaged at some around it."""
     refuse_power(training, power)
+    refuse_family_without_noise("boxcox", given)
     found: dict[float, ProcessParts] = {}
 
     def at(power: float, how: Settings) -> ProcessParts:

@@ -32,6 +32,7 @@ from tobitgp.inference.partition_fit import assemble_partitions, evaluate, fit_g
 from tobitgp.inference.partitioned import PartitionedRows
 from tobitgp.inference.soundness import process_inconsistencies
 from tobitgp.kinds.transformed_rows import above_zero, row_jacobians, transformed_response, transformed_values
+from tobitgp.kinds.without_noise import asks_for_none, check_request, with_places
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.likelihoods.two_latents import falls_like_a_power
@@ -92,6 +93,11 @@ class ProcessParts(Process):
     def family(self) -> Family:
         """Of the noise."""
         return self.gp.family
+
+    @property
+    def noise_free(self) -> bool:
+        """Whether sigma is fixed at 0."""
+        return self.gp.parameters.noise_free
 
     @property
     def names(self) -> list[str]:
@@ -224,11 +230,15 @@ def build_model(
 ) -> tuple[Plan, GPModel, PartitionedRows | None]:
     """Standardise the rows: the plan, the model on them, or on a sample of partitioned rows, and then all of these."""
     _check_noise_processes(spec, read, family, method)
+    noise_free = asks_for_none(given) and family.known_sigma is None
+    if noise_free:
+        check_request(spec, read, family, given, method)
     if isinstance(read, PartitionedData):
         return assemble_partitions(spec, read, family, given, limits=method.traits.limits, rng=settings.rng)
     blocks, of_effects = (part_blocks(read.state, scale=scale) for scale in (False, True)), read.state.effect_columns
     plan, rows = plan_rows(spec, read.response, read.design, family, given, read.labels, of_effects, *blocks)
-    return plan, plan.build(rows, limits=method.traits.limits), None
+    model = plan.build(rows, limits=method.traits.limits)
+    return plan, with_places(model, read.labels) if noise_free else model, None
 
 
 def _check_noise_processes(

@@ -13,6 +13,7 @@ from tobitgp.data.arrays import Design, Groups
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
+from tobitgp.inference.assembly import noise_scale
 from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.site_updates import CHUNK_ROWS
 from tobitgp.kinds.likelihood import row_covariance
@@ -104,7 +105,7 @@ def noise_sds(parts: ProcessParts, design: Design | None = None) -> Array:
     """Noise scales (J, 1), or (J, n) where rows differ, in the user's units."""
     points, scale = parts.fitted.points, parts.gp.problem.units.scale
     if design is None:
-        return scale * np.array([[point.sigma] for point in points])
+        return scale * np.array([[noise_scale(point.theta)] for point in points])
     return scale * np.array([parts.gp.noise(design, point.theta) for point in points])
 
 

@@ -26,15 +26,18 @@ import numpy as np
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
+from tobitgp.errors import SpecError
 from tobitgp.inference.compiled_rows import CompiledTilts
 from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.method import Marginals, cavity
+from tobitgp.inference.noise_free import Solved
 from tobitgp.inference.pair_rules import cavities as pair_cavities
 from tobitgp.inference.pair_sites import by_kind
-from tobitgp.inference.partitioned import Sites
+from tobitgp.inference.partitioned import RowPartition, Sites
 from tobitgp.inference.site_updates import CHUNK_ROWS
 from tobitgp.kinds.process import Process, ProcessParts, ScaledFit
 from tobitgp.kinds.process_nodes import HEAVY, Pair, nodes_of, with_noise, with_noise_process
+from tobitgp.kinds.without_noise import ASKED, INSTEAD
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.likelihoods.two_latents import tilted_pair
 from tobitgp.posterior.nodes import Nodes
@@ -59,6 +62,11 @@ def _fitted_cavities(parts: ProcessParts) -> Nodes:
         )
     inputs, n = parts.gp.inputs(design), len(design.H)
     mean, sd = np.empty((2, len(parts.fitted.points), n))
+    if parts.gp.parameters.noise_free:
+        for j, point in enumerate(parts.fitted.points):
+            mean[j, order], variance = noise_free_cavities(parts, point)
+            sd[j, order] = np.sqrt(variance)
+        return with_noise(parts, design, parts.gp.known_mean(design) + scale * mean, scale * sd)
     for j, point in enumerate(parts.fitted.points):
         sites = site_order(point, order)
         for rows in row_chunks(0, n, CHUNK_ROWS):
@@ -66,6 +74,23 @@ def _fitted_cavities(parts: ProcessParts) -> Nodes:
             _, v_c, mean_c = cavity(q, copies[rows])
             mean[j, rows], sd[j, rows] = scale * mean_c, scale * np.sqrt(v_c + q.d)
     return with_noise(parts, design, parts.gp.known_mean(design) + mean, sd)
+
+
+def noise_free_cavities(parts: ProcessParts, point: FeaturePosterior) -> tuple[Array, Array]:
+    """Mean and variance (n,) of f in each training row without its site, (NF6), in the order of the problem."""
+    problem = parts.gp.problem
+    part = RowPartition(problem.rows, tuple(parts.gp.prior.inputs), point.sites)
+    found = Solved.of(part, point.blocks, parts.fitted.method, warm=True)
+    count = np.bincount(found.places.of_row)
+    if (count > 1).any():
+        some = problem.order[np.flatnonzero(found.places.of_row == int(count.argmax()))]
+        named = ", ".join(str(label) for label in np.sort(parts.rows.labels[some][:5]))
+        raise SpecError(
+            f"{ASKED}a row cannot be left out where another has the same inputs, here rows {named}. Fit with one of "
+            f"them.{INSTEAD}"
+        )
+    mean, variance = found.cavities
+    return mean[found.places.of_row], variance[found.places.of_row]
 
 
 def _pair_cavities(parts: ProcessParts, point: FeaturePosterior, copies: Array) -> Pair:
@@ -170,6 +195,8 @@ def _at_point(parts: ProcessParts, point: FeaturePosterior) -> tuple[Array, Arra
     if parts.fitted.points[0].noise:
         return _pairs_at_point(parts, point)
     likelihood = Spread(parts.family.likelihood.over(problem.rows).at(point.theta))
+    if parts.gp.parameters.noise_free:
+        return _noise_free_at_point(parts, point)
     without, within, start = np.empty(problem.n), np.empty(problem.n), 0
     for kind in parts.gp.rows_at(point.theta):
         for span in row_chunks(start, start + len(kind), CHUNK_ROWS):
@@ -180,6 +207,23 @@ def _at_point(parts: ProcessParts, point: FeaturePosterior) -> tuple[Array, Arra
             without[span] = likelihood.tilted(rows, mu_c, v_c + q.d, point.sigma).log_Z
             within[span] = likelihood.tilted(rows, q.m, q.v_p + q.d, point.sigma).log_Z
         start += len(kind)
+    return without, within
+
+
+def _noise_free_at_point(parts: ProcessParts, point: FeaturePosterior) -> tuple[Array, Array]:
+    """The same without noise: a known row has an infinite density in the posterior, and others are certain there."""
+    problem, without, start = parts.gp.problem, np.empty(parts.gp.problem.n), 0
+    mean, variance = noise_free_cavities(parts, point)
+    within = np.zeros(problem.n)
+    for rows in problem.rows:
+        span = slice(start, start + len(rows))
+        without[span] = parts.family.likelihood.tilted(rows, mean[span], variance[span], 0.0).log_Z
+        if rows.kind == "exact":
+            within[span] = np.inf
+        else:
+            m, v_p, d = point.marginals([at.rows(span) for at in parts.gp.prior.inputs])
+            within[span] = parts.family.likelihood.tilted(rows, m, v_p + d, 0.0).log_Z
+        start += len(rows)
     return without, within
 
 

@@ -121,6 +121,14 @@ class GaussianNoise(Likelihood):
         return Expected(F, G / sigma, -H / s2, (Q - H)[None])
 
 
+class StepLikelihood(Likelihood):
+    """Without noise: f itself lies on one side of a limit, or inside an interval, (NF3) of the theory pages."""
+
+    def tilted(self, rows: KindRows, mean: Array, var: Array, sigma: float) -> Tilted:
+        """(ROW10) at the standard deviation of f alone."""
+        return _smoothed(rows, mean, np.sqrt(var))
+
+
 def _smoothed(rows: KindRows, mean: Array, S: Array) -> Tilted:
     """Log probability of what is known when the value is N(mean, S^2) (ROW10), with derivatives in the mean."""
     if rows.kind == "one-sided":

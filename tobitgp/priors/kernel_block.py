@@ -33,6 +33,7 @@ class KernelBlock:
     Z: Array  # (M, d), inducing inputs
     grouping: Grouping | None = None
     moves: bool = False  # whether the inducing inputs are parameters too, after the others, row by row
+    residual: float = RELATIVE_RESIDUAL  # of the largest variance, that inducing inputs may leave of each other
 
     @property
     def n_parameters(self) -> int:
@@ -48,7 +49,7 @@ class KernelBlock:
         own, Z = theta[: 1 + self.covariance.n_parameters], self.inducing_at(theta) if self.moves else self.Z
         variance, parameters = float(np.exp(2.0 * own[0])), np.exp(own[1:])
         K = self.covariance.value(Z, Z, parameters)
-        L, kept = pivoted_cholesky(K, RELATIVE_RESIDUAL * float(K.diagonal().max()))
+        L, kept = pivoted_cholesky(K, self.residual * float(K.diagonal().max()))
         L *= np.sqrt(variance)
         made = self.covariance, variance, parameters, Z[kept], L, self.grouping
         return MovingFeatures(*made, kept=kept, n_inducing=len(Z)) if self.moves else KernelFeatures(*made)

@@ -35,7 +35,8 @@ _NO_EVIDENCE = {
 def process_words(results: Fit, alpha: float = 0.05) -> Words:
     """What a summary says of a fitted Gaussian process."""
     criteria: dict[str, float | str] = {f"Log evidence ({results.evidence_kind}):": results.log_evidence}
-    criteria["ELBO:"] = results.elbo
+    if not results.parts.noise_free:
+        criteria["ELBO:"] = results.elbo
     if np.isfinite(results.log_evidence_integrated):
         criteria["Log evidence, integrated:"] = results.log_evidence_integrated
     criteria["Passes over the data:"] = str(sum(stage[2] for stage in results.parts.fitted.trace.stages))
@@ -207,6 +208,11 @@ def _notes(results: Fit) -> Notes:
             f"{_of_scales(results)}. Priors: lognormal(median, sd of the log). The log evidence does not include them."
         )
     hyper += _effects_note(results)
+    if results.parts.noise_free:
+        hyper.append(
+            "There is no noise (sigma = 0): the curve goes through uncensored rows, and lies beyond the limits of the "
+            "others."
+        )
     where = ["at the means of the columns of log(sigma)"] if "scale" in fitted.parameters.roles else []
     if any(term.name.startswith("sigma: ") for term in gp.terms):
         where.append("where processes of log(sigma) are 0")

@@ -92,6 +92,8 @@ def compare_bounds(results: Any) -> pd.DataFrame:
     if parts.training is None:
         raise SpecError(f"{NO_ROWS}, and compare_bounds() computes with them.")
     problem, answers, attrs = parts.gp.problem, {}, {}
+    if parts.noise_free and all(rows.kind == "exact" for rows in parts.gp.problem.rows if len(rows)):
+        raise SpecError("compare_bounds(): without noise and censored rows nothing is approximated. Use log_evidence.")
     gaussian = parts.family.distribution.gaussian
     in_the_way = why_not_exact(problem) if gaussian else "the noise is not Gaussian"
     with single_blas_thread():
@@ -122,6 +124,11 @@ def _exact(parts: ProcessParts) -> Answer:
 def _approximations(parts: ProcessParts) -> Iterator[tuple[str, Answer]]:
     """Those that go with the family and the rows, and converge."""
     gp, theta, roles = parts.gp, parts.fitted.points[0].theta, parts.fitted.parameters.roles
+    if parts.noise_free:  # where no other method is defined
+        point = parts.fitted.points[0]
+        mean, v_p, d = point.marginals(gp.prior.inputs)
+        yield "ep", Answer(point.evidence, np.nan, mean, np.sqrt(v_p + d))
+        return
     plain = np.array([t for t, role in zip(theta, roles, strict=True) if role not in SIDES])
     blocks = _blocks(parts)
     for name, method in _methods(parts):

@@ -63,6 +63,14 @@ MIRRORED = Reason(
     "The exact posterior is the same at the mirror image of each coordinate, so that no Gaussian is close to it.",
     ("latent",),
 )
+WITHOUT_NOISE = Reason(
+    "Without noise the curve goes through the rows, which have no density given it.", ("noise-free",)
+)
+NO_RESIDUALS = Reason("Without noise the curve goes through the rows, and leaves no residuals.", ("noise-free",))
+NO_TESTS = Reason(
+    "Without noise the curve is known at rows, and its covariance there has no inverse to test it by.", ("noise-free",)
+)
+NO_BOUND = Reason("Without noise no normal distribution has a finite bound.", ("noise-free",))
 NO_PRIORS_OF = Reason("Parameters maximise a bound and have no priors.", ("latent",))
 NO_PREDICTED_ROW = Reason(
     "All rows of a mixture have the same prediction, so that no row is compared with its own.", ("mixture",)
@@ -147,10 +155,11 @@ _LIKELIHOOD, _POSTERIOR = (NO_COLUMNS, NOT_MAXIMISED), (NOT_POSTERIOR, PRIORS_ON
 WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     **dict.fromkeys(("influence", "llnull", "lr_test", "profile_interval", "prsquared", "prsquared_vz"), _LIKELIHOOD),
     **dict.fromkeys(("aic", "bic", "bootstrap", "cov_type", "llf"), (NOT_MAXIMISED,)),
-    **dict.fromkeys(("elbo", "hyperparameters", "log_evidence"), _POSTERIOR),
+    **dict.fromkeys(("hyperparameters", "log_evidence"), _POSTERIOR),
+    "elbo": (*_POSTERIOR, NO_BOUND),
     **dict.fromkeys(("log_evidence_integrated", "priors"), (*_POSTERIOR, NO_PRIORS_OF)),
     **dict.fromkeys(("inducing_inputs", "slopes", "from_parts"), (NOT_PROCESS,)),
-    "k_hat": (NO_GAUSSIAN, SHARED, POWER_VARIES, MIRRORED),
+    "k_hat": (NO_GAUSSIAN, SHARED, POWER_VARIES, MIRRORED, WITHOUT_NOISE),
     "posterior": (NO_LINE, CAUSES, POWER_VARIES),
     "plot_evidence": (NOT_POSTERIOR,),
     "group_effects": (NO_GROUPS,),
@@ -167,7 +176,8 @@ WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     **dict.fromkeys(("predict_median", "predict_percentile", "predict_restricted_mean", "write_curves"), (NOT_TIMES,)),
     **dict.fromkeys(("latent", "plot_latent", "relevance"), (NO_LATENT,)),
     **dict.fromkeys(("bse", "conf_int", "cov_params", "pvalues", "tvalues"), (NO_ERRORS,)),
-    **dict.fromkeys(("anova", "t_test", "wald_test"), (NO_ERRORS,)),
+    **dict.fromkeys(("t_test", "wald_test"), (NO_ERRORS,)),
+    "anova": (NO_ERRORS, NO_TESTS),
     **dict.fromkeys(("conformalise", "get_distribution", "get_prediction", "predict", "sample"), ()),
     "conditional": (CAUSES,),
     "sigma": (NO_COLUMNS, CAUSES, NO_SCALE, OF_COMPONENTS),
@@ -184,7 +194,9 @@ WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     "selection": (BY_LIKELIHOOD, NOT_MIXTURE),
     **dict.fromkeys(("correlations", "impute", "regression"), (ONE_RESPONSE,)),
     "to_marginaleffects": (NOT_LINEAR,),
-    **dict.fromkeys(("check", "log_likelihood_draws", "loo", "residuals", "score", "summary", "to_arviz", "waic"), ()),
+    **dict.fromkeys(("log_likelihood_draws", "loo", "score", "to_arviz", "waic"), (WITHOUT_NOISE,)),
+    **dict.fromkeys(("check", "residuals"), (NO_RESIDUALS,)),
+    "summary": (),
     **dict.fromkeys(("plot", "plot_calibration", "plot_cox_snell", "plot_predictive_check", "plot_residuals"), ()),
     **dict.fromkeys(("default_model_infos", "df_model", "df_resid", "model", "parts", "report", "to_maketables"), ()),
 }
@@ -212,6 +224,10 @@ INSTEAD: Mapping[str, str] = {
     SITES_OF_VALUES.words: "res.stacked.sites has all of them, with each response in standard units.",
     SITES_OF_CELLS.words: "res.cells.sites has all of them.",
     OF_COMPONENTS.words: "res.components has them.",
+    WITHOUT_NOISE.words: "loo(method='ep') and tg.cross_validate() predict rows from the others.",
+    NO_RESIDUALS.words: "loo() and tg.cross_validate() predict rows from the others.",
+    NO_TESTS.words: "wald_test() tests coefficients, and tg.compare() compares fits.",
+    NO_BOUND.words: "log_evidence is of expectation propagation.",
     NOT_MIXTURE.words: "y ~ mixture(2) fits a mixture.",
 }
 
@@ -225,6 +241,7 @@ def known_facts(results: Any) -> frozenset[str]:
         "likelihood": results.evidence_kind == "loglik",
         "no rows": not rows,
         "noise process": scale is not None and len(scale.gps) > 0,
+        "noise-free": bool(getattr(results.parts, "noise_free", False)),
     }
     return frozenset(fact for fact, known in facts.items() if known)
 

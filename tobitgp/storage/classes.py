@@ -56,6 +56,7 @@ from tobitgp.mixture.ready_families import WITH_NUMBER
 from tobitgp.numerics.arrow import Factor
 from tobitgp.numerics.bordered import Factored
 from tobitgp.numerics.crossed import CrossedFactor
+from tobitgp.numerics.singular_covariance import SingularCovariance
 from tobitgp.priors.bounded_priors import PC, Beta, Uniform
 from tobitgp.priors.group_effects import EffectParameters, EffectsAt
 from tobitgp.priors.kernel_block import KernelFeatures
@@ -133,6 +134,7 @@ CLASSES: dict[str, type] = {
         ProcessPosterior,
         ResponseScales,
         SVBCM,
+        SingularCovariance,
         Sites,
         Stack,
         SplineBaseline,

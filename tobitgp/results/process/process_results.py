@@ -17,9 +17,12 @@ from tobitgp.diagnostics.check import process_findings
 from tobitgp.diagnostics.k_hat import KHat, process_k_hat
 from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.training_draws import Draws
+from tobitgp.distributions.response import RowDistributions
+from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec, line_names
 from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.fitted import FittedGP
+from tobitgp.inference.noise_free import LEAST_SD
 from tobitgp.kinds.process import Process, ProcessParts
 from tobitgp.kinds.process_nodes import answer, group_table, log_noise_moments, nodes_of, noise_sds, term_nodes
 from tobitgp.kinds.rows_left_out import cavities, process_likelihoods, seen_in_rows
@@ -43,10 +46,11 @@ from tobitgp.results.process.term_tests import TermTest, joint_test_of_process
 from tobitgp.results.ratios import Contrasts, scaled
 from tobitgp.results.residuals import Tails, pearson_residuals, process_tails, response_residuals
 from tobitgp.results.results import Results
-from tobitgp.results.rows import Asked, Scored
+from tobitgp.results.rows import Asked, Scored, ask
 from tobitgp.results.survival import Times
 from tobitgp.results.terms import Term
 from tobitgp.results.views import keep_covariates, named_columns
+from tobitgp.results.why_not import WHY_NOT, known_facts, reason_of, unavailable
 from tobitgp.results.words import Words
 from tobitgp.typing import Array, Frame
 
@@ -195,6 +199,7 @@ class GPResults(Results):
     @property
     def elbo(self) -> float:
         """Evidence lower bound in nats of the posterior found, by whatever method; (SIT7) of the theory pages."""
+        self._refuse_without_noise("elbo", "res.elbo")
         return float(self._parts.fitted.elbo)
 
     @property
@@ -348,36 +353,64 @@ class GPResults(Results):
         return answer(self._parts, asked, questions, level, se=se)
 
     def _log_noise(self, asked: Asked) -> tuple[Array, Array]:
-        return log_noise_moments(self._parts.reported.fit, asked.design)
+        mean, sd = log_noise_moments(self._parts.reported.fit, asked.design)
+        return (np.full_like(mean, -np.inf) if self._parts.reported.fit.noise_free else mean), sd
 
     def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
         asked, seen = seen_in_rows(self._parts, new)
         return asked.table(conditional_statistics(seen, level, se))
 
+    def _refuse_without_noise(self, name: str, what: str) -> None:
+        if reason_of((reason for reason in WHY_NOT[name] if "noise-free" in reason.when), known_facts(self)):
+            raise unavailable(self, what, name)
+
     def _tails(self, asked: Asked) -> Tails:
+        self._refuse_without_noise("residuals", "Residuals")
         return process_tails(self._parts, asked)
 
     @property
     def _residuals(self) -> dict[str, Callable[[Asked], Array]]:
-        own = {
-            "pearson": pearson_residuals,
-            "response": response_residuals,
-        }
+        own = {"pearson": self._pearson, "response": response_residuals}
         return {**super()._residuals, **{kind: partial(of, self._parts) for kind, of in own.items()}}
+
+    def _pearson(self, parts: Process, asked: Asked) -> Array:
+        self._refuse_without_noise("residuals", "Residuals")
+        return pearson_residuals(parts, asked)
 
     def _terms(self, asked: Asked) -> dict[str, Nodes]:
         return term_nodes(self._parts.reported.fit, asked.design, asked.skip)
 
+    def _check_densities(self, asked: Asked, what: str) -> None:
+        if not self._parts.reported.fit.noise_free:
+            return
+        nodes = nodes_of(self._parts, asked.design)
+        known = (nodes.sd < LEAST_SD * self._parts.gp.problem.units.scale).any(axis=0)
+        if known.any():
+            named = ", ".join(map(str, asked.labels[known][:5]))
+            raise SpecError(
+                f"{what}: without noise f is known in rows with the inputs of an uncensored row, here {named}, and has "
+                "no density there. Ask about other rows; predict() answers about all."
+            )
+
+    def _distributions(self, new: Frame | None, exclude: Any) -> RowDistributions:
+        self._check_densities(ask(self._parts, new, exclude), "get_distribution()")
+        return super()._distributions(new, exclude)
+
     def _likelihoods(self, rows: Scored) -> Array:
+        exact = rows.response.lower == rows.response.upper
+        self._check_densities(rows.asked.among(exact), "score()")
         return process_likelihoods(self._parts, rows)
 
     def _draws(self, draws: int, rng: Rng, question: str) -> Draws:
+        self._refuse_without_noise("loo", question)
         return draw_process(self._parts, draws, rng, question=question)
 
     def _k_hat(self, draws: int, rng: Rng) -> KHat:
+        self._refuse_without_noise("k_hat", "k_hat()")
         return process_k_hat(self._parts.reported.fit, draws, rng)
 
     def _findings(self, rng: Any) -> Iterator[Finding]:
+        self._refuse_without_noise("check", "check()")
         return process_findings(self, rng)
 
     def _differences(self, contrasts: Contrasts) -> Linear:
@@ -392,6 +425,7 @@ class GPResults(Results):
         return process_effect(self._parts, change, rows, asked)
 
     def _process_test(self, term: Term) -> TermTest:
+        self._refuse_without_noise("anova", "anova()")
         return joint_test_of_process(self._parts.reported.fit, term.blocks)
 
     def _averages(self, population: Population, sought: Sought) -> DrawnAverages:

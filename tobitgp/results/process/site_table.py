@@ -19,6 +19,7 @@ from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.method import Marginals, Method, cavity
 from tobitgp.inference.site_updates import CHUNK_ROWS
 from tobitgp.kinds.process import ProcessParts, ScaledFit
+from tobitgp.kinds.rows_left_out import noise_free_cavities
 from tobitgp.likelihoods.censoring_noise import Spread, with_side_noises
 from tobitgp.likelihoods.row_terms import Likelihood
 from tobitgp.results.fit import Fit
@@ -52,10 +53,16 @@ def _standardised(parts: ProcessParts, point: FeaturePosterior, method: Method) 
         for span in row_chunks(start, start + len(kind), CHUNK_ROWS):
             rows = kind[slice(span.start - start, span.stop - start)]
             sites = point.sites.rows(span)
+            if parts.noise_free and kind.kind == "exact":
+                found.append(np.stack([rows.limit, *np.zeros((4, len(rows)))]))
+                continue
             q = Marginals(*point.marginals([at.rows(span) for at in inputs]), sites.lambda1, sites.lambda2)
             found.append(_sites_of_chunk(likelihood, method, rows, q, point.sigma))
         start += len(kind)
-    return np.concatenate(found, axis=1)
+    out = np.concatenate(found, axis=1)
+    if parts.noise_free:
+        out[3:] = noise_free_cavities(parts, point)
+    return out
 
 
 def _sites_of_chunk(likelihood: Likelihood, method: Method, rows: KindRows, q: Marginals, sigma: float) -> Array:
