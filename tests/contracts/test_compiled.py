@@ -16,7 +16,7 @@ from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.symmetric_noise import Logistic, StudentNoise
 from tobitgp.errors import NumericalError
 from tobitgp.inference import compiled, compiled_rows, partitioned
-from tobitgp.inference.compiled_rows import CompiledMeans, CompiledTilts, find_noise
+from tobitgp.inference.compiled_rows import CompiledMoments, find_noise
 from tobitgp.inference.fixed_point import FeatureModel, settle
 from tobitgp.inference.partitioned import cut
 from tobitgp.likelihoods.families import GaussianNoise
@@ -290,8 +290,8 @@ def test_rows_that_tell_of_log_sigma_too(noise):
     likelihood, shape = NOISES[noise]
     problem, rng = many(15), np.random.default_rng(4)
     likelihood = likelihood.at(np.array([*shape, np.log(0.4)]))
-    found = CompiledTilts.of(likelihood, tight("ep"))
-    assert isinstance(found, CompiledTilts)
+    found = CompiledMoments.of(likelihood, tight("ep"))
+    assert isinstance(found, CompiledMoments)
     for rows in problem.rows:
         n = len(rows)
         mean, root = rng.normal(size=(n, 2)), rng.normal(scale=0.5, size=(n, 2, 2))
@@ -309,8 +309,8 @@ def test_means_over_both_latents(noise):
     likelihood = GaussianNoise() if noise == "normal" else NOISES[noise][0]
     problem, rng = many(15), np.random.default_rng(4)
     likelihood = likelihood.at(np.array([*shape, np.log(0.4)]))
-    found = CompiledMeans.of(likelihood, tight("vi"))
-    assert isinstance(found, CompiledMeans)
+    found = CompiledMoments.of(likelihood, tight("vi"))
+    assert isinstance(found, CompiledMoments)
     for rows in problem.rows:
         mean, sd = rng.normal(size=len(rows)), rng.uniform(0.1, 1.0, len(rows))
         got, want = (each.expected(rows, mean, sd**2, 0.4) for each in (found, likelihood))

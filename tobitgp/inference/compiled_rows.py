@@ -118,16 +118,17 @@ def describe_rows(rows: KindRows) -> tuple[list[Array], library.Rows]:
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledTilts(Wrapped):
-    """A likelihood whose tilted moments the core computes, of the rows that it knows."""
+class CompiledMoments(Wrapped):
+    """A likelihood whose tilted moments and expectations the core computes, of the rows that it knows."""
 
     known: library.Noise
 
     @classmethod
     def of(cls, likelihood: Likelihood, method: Method) -> Likelihood:
-        """The likelihood at its parameters; itself where the core is not there or does not know its quadrature."""
+        """The likelihood at its parameters; itself where the core is not there or has nothing to integrate."""
         known = None if library.load() is None else find_noise(method, likelihood)
-        return likelihood if known is None or known.distribution == 0 else cls(likelihood, known)
+        closed = known is not None and known.distribution == 0 and method.evidence_kind == "ep"
+        return likelihood if known is None or closed else cls(likelihood, known)
 
     def tilted(self, rows: KindRows, mean: Array, var: Array, sigma: float) -> Tilted:
         """By the core; without it, where tails are so far out that it gives no numbers."""
@@ -162,17 +163,6 @@ class CompiledTilts(Wrapped):
             raise MemoryError
         del held
         return found.T
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledMeans(CompiledTilts):
-    """A likelihood whose means the core computes, of the rows that it knows."""
-
-    @classmethod
-    def of(cls, likelihood: Likelihood, method: Method) -> Likelihood:
-        """The likelihood at its parameters; itself where the core is not there or does not know it."""
-        known = None if library.load() is None else find_noise(method, likelihood)
-        return likelihood if known is None else cls(likelihood, known)
 
     def expected(self, rows: KindRows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
         """By the core; without it, where it gives no numbers."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tobitgp.errors import NumericalError
-from tobitgp.inference.compiled_rows import CompiledMeans, CompiledTilts
+from tobitgp.inference.compiled_rows import CompiledMoments
 from tobitgp.inference.pair_sites import (
     WIDEST,
     PairEnd,
@@ -153,7 +153,7 @@ def touching_slopes(end: PairEnd, likelihood: Likelihood, sigma: float, shape: b
 
 
 RULES: dict[str, PairRule] = {
-    "ep": PairRule(match_moments, match_slopes, view=CompiledTilts.of),
-    "elbo": PairRule(expect, expected_slopes, "bound", CompiledMeans.of),
+    "ep": PairRule(match_moments, match_slopes, view=CompiledMoments.of),
+    "elbo": PairRule(expect, expected_slopes, "bound", CompiledMoments.of),
     "laplace": PairRule(touch, touching_slopes, "joint"),
 }

@@ -27,7 +27,7 @@ from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.inference.compiled_rows import CompiledTilts
+from tobitgp.inference.compiled_rows import CompiledMoments
 from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.method import Marginals, cavity
 from tobitgp.inference.noise_free import Solved
@@ -231,7 +231,7 @@ def _pairs_at_point(parts: ProcessParts, point: FeaturePosterior) -> tuple[Array
     """The same where rows tell of log sigma too."""
     problem, rows = parts.gp.problem, parts.gp.rows_at(point.theta)
     known = parts.family.likelihood.over(problem.rows).at(point.theta)
-    likelihood = CompiledTilts.of(known, parts.fitted.method)
+    likelihood = CompiledMoments.of(known, parts.fitted.method)
     mean, V, d = point.pair(parts.gp.prior.inputs)
     c = pair_cavities(mean, V, point.sites, problem.weight)
     found = []
