@@ -156,7 +156,7 @@ def test_rows_that_cannot_be_left_out():
     formula = "y ~ " + " + ".join(f"`c {i}`" for i in range(5))
     finding = found(tg.fit(formula, data), "leave-one-out")
     assert finding["verdict"] == "doubtful"
-    assert "Fit a posterior by method='ep', or use tg.cross_validate()" in finding["words"]
+    assert "Use tg.cross_validate()" in finding["words"]
     posterior = tg.fit(formula, data, method="ep")
     assert is_gone(posterior, "leave-one-out")
     scores = tg.cross_validate(formula, data, folds=16, metrics="log_likelihood", method="ep")["log_likelihood"]

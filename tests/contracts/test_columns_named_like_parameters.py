@@ -124,3 +124,32 @@ def test_summary_of_a_column_called_sigma():
     found = tg.fit("y ~ sigma", data.assign(y=3.0 * data.sigma + 0.5 * rng.normal(size=60)))
     shown = [line[1] for line in texts(found) if line[0] == "sigma"]
     assert shown == [f"{value:.4f}" for value in found.summary_frame().loc["sigma", "coef"]]
+
+
+HAZARD_KINDS = [
+    name for name, of in KINDS.items() if re.search(r"^Surv.*~ z\b", of.formula) and name not in {*BASELINES, "cured"}
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["offset", "baseline"])
+@pytest.mark.parametrize("label", HAZARD_KINDS)
+def test_columns_named_like_parts_of_a_hazard(label, name):
+    """The fit and its ratios have the numbers of the column z, under its own name."""
+    plain, again = fitted(label), renamed(KINDS[label], name)
+    np.testing.assert_allclose(again.params, plain.params, rtol=1e-6)
+    if hasattr(plain, "hazard_ratios"):
+        ratios, others = (res.hazard_ratios() for res in (plain, again))
+        np.testing.assert_allclose(others, ratios, rtol=1e-6)
+        assert [str(each).replace(name, "z") for each in others.index] == [str(each) for each in ratios.index]
+
+
+def test_an_offset_beside_a_column_of_its_name():
+    data = rows()[:N].assign(offset=lambda d: d.z, k=0.1)
+    res = tg.fit("low ~ offset + offset(k)", data)
+    terms = res.predict(what="terms").xs("estimate", axis=1, level=1)
+    assert list(terms) == ["Intercept", "offset", "offset(k)"]
+    assert (terms["offset(k)"] == 0.1).all()
+    np.testing.assert_allclose(terms.sum(axis=1), res.predict(what="latent"), rtol=1e-12)
+    without = res.predict(what="latent", exclude="offset(k)")
+    np.testing.assert_allclose(without, terms["Intercept"] + terms["offset"], rtol=1e-12)

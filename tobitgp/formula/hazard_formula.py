@@ -109,7 +109,7 @@ def read_hazards(formula: str) -> HazardFormula:
         for each in (plain, [*levels, *linear])
     )
     stratum, one = strata[0] if strata else None, shared[0] if len(shared) == 1 else None
-    name = BASELINE if BASELINE not in terms else f"{BASELINE}_hazard"
+    name = BASELINE if BASELINE not in {term.strip("`") for term in terms} else f"{BASELINE}_hazard"
     return HazardFormula(formula, rows, tuple(terms), stratum, tuple(varying), linear_rows, one, name)
 
 

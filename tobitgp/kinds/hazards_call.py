@@ -15,7 +15,7 @@ from tobitgp.data.row_weights import warn_fractions
 from tobitgp.data.sources import refuse_partitioned
 from tobitgp.distributions.piecewise import band_of
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
-from tobitgp.formula.hazard_formula import CELL, WEIGHT, HazardFormula, read_hazards
+from tobitgp.formula.hazard_formula import CELL, TIME, WEIGHT, HazardFormula, read_hazards
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import EPUpdates
 from tobitgp.inference.assembly import GPModel
@@ -83,7 +83,7 @@ class CellFitter:
         with warnings.catch_warnings():
             # Of the rows it was said already, and exposures of cells are no response of the user's.
             warnings.filterwarnings("ignore", ".*weights are not whole numbers")
-            warnings.filterwarnings("ignore", ".*(makes up nearly all of the variance|response is constant)")
+            warnings.filterwarnings("ignore", f".*(nearly all of the variance|response is constant|input {TIME} of)")
             if rows.spec.processes and (asked.priors is None or asked.priors):
                 flipped["priors"] = {**self.priors(rows), **(flipped["priors"] or {})}
             found = Regression().fit(rows, replace(asked, **flipped))
@@ -161,7 +161,7 @@ class Hazards(Kind):
         assert frame is not None
         risk = at_risk(training.response, training.labels)
         if not risk.event.any():
-            raise DataError(f"No event was seen, and family={hazard.name!r} has nothing to learn hazards from.")
+            raise DataError("No event was seen, and there is nothing to learn hazards from.")
         for z in written.varying:
             if not pd.api.types.is_numeric_dtype(frame[z.strip("`")]):
                 raise DataError(f"tv({z}) takes numbers, and {z} holds levels; strata({z}) gives each a baseline.")

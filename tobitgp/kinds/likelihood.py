@@ -28,7 +28,7 @@ from tobitgp.numerics.bordered import CovarianceMatrix, Factored, among, leading
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.regression.maximum import KINDS, Maximum, is_lost, normal_root, root_of_rows
 from tobitgp.results.parameter_estimates import Linear, Transformed
-from tobitgp.results.terms import OFFSET, model_terms
+from tobitgp.results.terms import model_terms
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray
 
@@ -402,9 +402,8 @@ def term_estimates(parts: LikelihoodParts, design: Design) -> dict[str, Estimate
     """Every term of the location in the rows of a design."""
     none = np.zeros_like(design.offset)
     return {
-        term.name: sum_estimates(parts, only_columns(design.H, term.columns), design.offset if is_offset else none)
+        term.name: sum_estimates(parts, only_columns(design.H, term.columns), design.offset if term.is_offset else none)
         for term in model_terms(parts)
-        for is_offset in [term.name == OFFSET]
     }
 
 

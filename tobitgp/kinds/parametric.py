@@ -18,7 +18,7 @@ from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.prepare import TrainingData
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline, make_knots
 from tobitgp.distributions.transformed import TransformedTimes
-from tobitgp.errors import BoundaryWarning, DataError, SpecError, user_level
+from tobitgp.errors import ApproximationWarning, BoundaryWarning, DataError, SpecError, user_level
 from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.kinds.distributional import LINKS as LINKS
@@ -35,6 +35,7 @@ from tobitgp.results.paths import holds_parts
 from tobitgp.typing import Array, BoolArray, IntArray
 
 MAX_ITER = 200
+_UNIT = 1e-6  # of the mean of sampling weights from 1
 _LEVEL = 1e-6  # share of the largest slope of a spline below which it is held at 0
 THETA = "theta"
 _ROUNDING = 1e-9
@@ -238,6 +239,8 @@ def fit_parametric(
     """
     check_covariance(cov_type)
     _check_events(training.response)
+    if frailty is not None and sampling:
+        _warn_unit(training.response.weight)
     seen = outcome(training.response, log_time=True, labels=training.labels)
     baseline, design = baseline_of(family, seen, sampling=sampling), training.design
     noise, H = FAMILIES[LINKS[family.link]], as_dense(design.H)
@@ -286,9 +289,21 @@ def _by_subjects(maximum: Maximum, seen: Outcome, code: IntArray) -> tuple[Maxim
     return replace(maximum, scores=scores), replace(seen, weight=weight)
 
 
+def _warn_unit(weight: Array) -> None:
+    """Say that the unit of sampling weights matters beside frailties."""
+    mean = float(weight[weight > 0.0].mean())
+    if not np.isclose(mean, 1.0, rtol=_UNIT):
+        warnings.warn(
+            f"weights= have a mean of {mean:.4g}, and estimates depend on their unit: the likelihood of a group that "
+            "shares a frailty is not a sum over its rows. Divide the weights by their mean.",
+            ApproximationWarning,
+            stacklevel=user_level(),
+        )
+
+
 def _check_events(seen: CensoredResponse) -> None:
     if not (~np.isposinf(seen.upper) & (seen.weight > 0.0)).any():
-        raise DataError("No event was seen, and family='ph' has nothing to learn hazards from.")
+        raise DataError("No event was seen, and there is nothing to learn hazards from.")
 
 
 def _check_names(columns: Sequence[str], own: Sequence[str]) -> None:

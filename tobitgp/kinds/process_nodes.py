@@ -26,7 +26,7 @@ from tobitgp.priors.structure import Inputs
 from tobitgp.results.parameter_estimates import Linear, linear_posterior
 from tobitgp.results.predict import check_level
 from tobitgp.results.rows import Asked
-from tobitgp.results.terms import OFFSET, effect_suffixes, model_terms
+from tobitgp.results.terms import effect_suffixes, model_terms
 from tobitgp.typing import Array
 
 MIN_CHUNK, MAX_CHUNK = 512, 1024
@@ -153,7 +153,7 @@ def term_nodes(parts: ProcessParts, design: Design, skip: frozenset[int] = froze
             mean, sd = _linear_moments(linear, design.H, at)
         elif term.block is not None and term.block not in skip:
             mean, sd = process_moments(parts, inputs, term.blocks)
-        elif term.name == OFFSET:
+        elif term.is_offset:
             mean += design.offset
         out[term.name] = Nodes(fitted.weights, mean, sd, sigma, gp.family.log_time)
     return out

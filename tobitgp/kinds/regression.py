@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -22,8 +22,6 @@ from tobitgp.typing import Array
 @dataclass(frozen=True, slots=True)
 class RegressionParts(LikelihoodParts):
     """A fitted regression."""
-
-    where_weights_fail: ClassVar[str] = "Fit a posterior by method='ep', or use tg.cross_validate()"
 
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
         training = self.rows

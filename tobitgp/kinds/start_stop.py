@@ -19,7 +19,6 @@ from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.kinds.fit_arguments import check_covariance, known_shape, of_maximum, read_fixed, warn_of
 from tobitgp.kinds.likelihood import LikelihoodParts, moved_rows
-from tobitgp.kinds.regression import RegressionParts
 from tobitgp.likelihoods import Family
 from tobitgp.regression.clusters import Clusters
 from tobitgp.regression.start_stop_likelihood import Histories, StartStopProblem, maximise_start_stop
@@ -33,7 +32,6 @@ class StartStopParts(LikelihoodParts):
     """A fitted regression of start-stop rows."""
 
     of_subjects: ClassVar[bool] = True  # whether rows are parts of the time of subjects
-    where_weights_fail = RegressionParts.where_weights_fail
     apart: ClassVar[str] = "only one of them takes rows as parts of a subject's time, by id="
     id: str = ""  # the column that names the subject of each row
     subjects: int = 0

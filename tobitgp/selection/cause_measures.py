@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp import metrics
-from tobitgp.errors import SpecError
+from tobitgp.errors import DataError, SpecError
 from tobitgp.selection import held_out
 from tobitgp.selection.held_out import HeldOut, Measure, Survival, grid_of
 from tobitgp.typing import Array, IntArray
@@ -30,6 +30,8 @@ class JudgedCause(NamedTuple):
         results: Any = held.results
         seen, k = results.parts.seen, 1 + results.causes.index(cause)
         new = results._seen_of(held.test, "a measure")
+        if not (new.code == k).any():
+            raise DataError(f"No row left out had an event of cause {cause!r}. Use fewer folds=.")
         weight = np.ones(len(new.time)) if held.weight is None else held.weight[new.kept]
         more = {"entry": (seen.entry, new.entry), "weights": (seen.weight, weight)}
         rows = Survival((seen.time, seen.code == k), (new.time, new.code == k), more, new.kept)

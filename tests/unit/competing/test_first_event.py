@@ -12,6 +12,7 @@ from scipy.stats import norm
 
 import tobitgp as tg
 from tobitgp.diagnostics.elpd import waic_by_draws
+from tobitgp.distributions.averaged import Averaged
 from tobitgp.distributions.event_times import First, JoinedDraws
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.location_scale import LocationScale
@@ -358,3 +359,16 @@ def test_incidence_under_splines_needs_few_nodes(monkeypatch):
     for time in (0.4, 2.0):
         risk = [np.interp(time, t, early + later) for early, later in zip(gone[:, 0], want, strict=True)]
         assert found.loc[time].to_numpy() == pytest.approx(risk, abs=1e-7)
+
+
+def test_the_mean_of_averaged_times():
+    """Each cause is an average over draws, as those of proportional hazards: by a long quadrature of the survival."""
+    rng = np.random.default_rng(8)
+    rates = np.exp(rng.normal(-0.5, 0.3, size=(2, 3, 40)))
+    each = [
+        Averaged(LocationScale(Gumbel(), -np.log(rate), np.ones((1, 1)), True), np.full(40, 1.0 / 40)) for rate in rates
+    ]
+    first = First(tuple(each))
+    t = np.concatenate([[0.0], np.geomspace(1e-6, 400.0, 200_001)])
+    alive = [np.prod([np.exp(-t[:, None] * rate[i]).mean(axis=1) for rate in rates], axis=0) for i in range(3)]
+    np.testing.assert_allclose(first.mean(), np.trapezoid(alive, t, axis=1), rtol=1e-6)

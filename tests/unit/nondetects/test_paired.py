@@ -1,5 +1,7 @@
 """Paired tests beside survival, NADA2, their definition, and their size."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.stats import binom, binomtest, norm, rankdata, wilcoxon
@@ -175,3 +177,16 @@ def test_size_of_equal_pairs():
     assert 0.015 < signed_rank < 0.09
     assert sign < 0.07
     assert 0.015 < mle < 0.1
+
+
+@pytest.mark.parametrize("unit", [1.0, 10.0, 1e-3, 2.5e6])
+@pytest.mark.parametrize("log", [False, True])
+def test_ties_of_differences_do_not_depend_on_rounding(unit, log):
+    x = ["10.3", "8.1", "5.2", "7.4", "6.6", "9.9", "3.3", "4.7", "8.8", "2.1", "4.2"]
+    y = ["10.1", "8.0", "5.0", "7.1", "6.9", "9.7", "3.0", "4.8", "8.5", "0.7", "1.4"]
+    pairs = [(Fraction(a), Fraction(b)) for a, b in zip(x, y, strict=True)]
+    exact = np.array([np.log(float(a / b)) if log else float(a - b) for a, b in pairs])
+    expected = wilcoxon(exact, zero_method="pratt", method="asymptotic")
+    high, low = unit * np.array(x, dtype=float), unit * np.array(y, dtype=float)
+    found = tg.nondetects.test_paired(high, low, log=log, method="signed_rank")
+    assert found.pvalue == pytest.approx(expected.pvalue, rel=1e-12)
