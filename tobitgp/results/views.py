@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd
 
+from tobitgp.data.absorbed import as_dense
 from tobitgp.data.design import DesignState
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.table import in_days
@@ -104,6 +106,8 @@ class ModelView:
         Columns of the linear part.
     data : ModelData
         ``param_names``, and ``frame``, the covariates of the rows used; None where the fit holds no rows.
+    training : TrainingData or None
+        The rows used, of fits of one response and one cause.
     """
 
     formula: str
@@ -111,6 +115,21 @@ class ModelView:
     endog_names: str
     exog_names: list[str]
     data: ModelData
+    training: TrainingData | None = None
+
+    @property
+    def exog(self) -> Array | None:
+        """Columns (n, p) of the linear part in the rows used, in their units; None without rows in memory."""
+        return None if self.training is None else as_dense(self.training.design.H)
+
+    @property
+    def endog(self) -> Array | None:
+        """Responses (n,) as recorded, in their units: values, limits of censored rows, middles of intervals."""
+        if self.training is None:
+            return None
+        lower, upper = self.training.response.within_window
+        low, high = (np.where(np.isfinite(a), a, b) for a, b in ((lower, upper), (upper, lower)))
+        return 0.5 * low + 0.5 * high
 
 
 def keep_covariates(training: TrainingData, data: Frame) -> pd.DataFrame:

@@ -36,6 +36,7 @@ from tobitgp.results import column_effects, figures, hazard_ratios, joint_draws,
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.counterfactuals import Change, ChangedRows
 from tobitgp.results.effect_questions import Effect, EffectRequest
+from tobitgp.results.foreign import classical_tests, robust, row_values
 from tobitgp.results.hypotheses import WaldResults, likelihood_ratio
 from tobitgp.results.likelihood import bootstrap, influence, profile_intervals
 from tobitgp.results.likelihood.likelihood_averages import likelihood_averages, likelihood_effect
@@ -350,6 +351,24 @@ class LikelihoodResults(Results):
     plot_terms = figures.plot_terms
     plot_effect = figures.plot_effect
     plot_residuals = figures.plot_residuals
+
+    covariance_type = property(row_values.covariance_type)
+    bic_llf = property(classical_tests.bic_llf)
+    f_test = classical_tests.f_test
+    fvalue = property(classical_tests.fvalue)
+    f_pvalue = property(classical_tests.f_pvalue)
+    compare_lr_test = classical_tests.compare_lr_test
+    pseudo_rsquared = classical_tests.pseudo_rsquared
+    cov_HC0 = property(robust.cov_HC0)
+    cov_HC1 = property(robust.cov_HC1)
+    HC0_se = property(robust.HC0_se)
+    HC1_se = property(robust.HC1_se)
+    score_residuals = property(robust.score_residuals)
+    get_robustcov_results = robust.get_robustcov_results
+
+    def _scores_of_rows(self) -> Array:
+        """Derivatives (n, k) of the log likelihood of rows, or subjects, in the parameters of the maximum."""
+        return np.asarray(robust.with_scores(self).maximum.scores)
 
 
 def response_residuals(parts: LikelihoodParts, asked: Asked) -> Array:

@@ -1,0 +1,92 @@
+"""Every public name of statsmodels' results: what the table says of it holds for every kind of fit."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.formula.api as smf
+from support.kinds import KINDS, fitted
+
+from tobitgp.errors import UnavailableError
+from tobitgp.results.foreign.statsmodels_names import STATSMODELS_NAMES
+from tobitgp.results.why_not import WHY_NOT, known_facts, reason_of
+
+NOT_A_NUMBER = {"llf", "aic", "bic", "cov_type"}  # NaN, or the default, of a posterior
+
+
+def hypothesis(res):
+    """That the first coefficient is zero."""
+    return np.eye(len(res._testable(None)[1]))[:1]
+
+
+CALLS = {
+    "f_test": lambda res: res.f_test(hypothesis(res)).pvalue,
+    "t_test": lambda res: res.t_test(hypothesis(res)).pvalue,
+    "wald_test": lambda res: res.wald_test(hypothesis(res)).pvalue,
+    "wald_test_terms": lambda res: res.wald_test_terms().table,
+    "info_criteria": lambda res: res.info_criteria("aic"),
+    "outlier_test": lambda res: res.outlier_test(),
+    "summary": lambda res: str(res.summary()),
+    "summary2": lambda res: str(res.summary2()),
+    "conf_int": lambda res: res.conf_int(),
+    "cov_params": lambda res: res.cov_params(),
+    "get_hat_matrix_diag": lambda res: res.get_hat_matrix_diag(),
+    "get_influence": lambda res: res.get_influence().summary_frame(),
+    "get_robustcov_results": lambda res: res.get_robustcov_results("HC0").bse,
+    "pseudo_rsquared": lambda res: res.pseudo_rsquared(),
+}
+REFUSED = {  # calls that need more than the fit where they have a meaning
+    "compare_lr_test": lambda res: res.compare_lr_test(res),
+    "get_margeff": lambda res: res.get_margeff(),
+    "t_test_pairwise": lambda res: res.t_test_pairwise("g"),
+}
+
+
+@pytest.fixture(scope="module")
+def theirs():
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"x": rng.normal(size=40), "y": rng.normal(size=40), "t": rng.exponential(size=40)})
+    fits = {"ols": smf.ols("y ~ x", data).fit(), "glm": smf.glm("y ~ x", data).fit(), "ph": smf.phreg("t ~ x", data).fit()}
+    return {name: {each for each in dir(fit) if not each.startswith("_")} for name, fit in fits.items()}
+
+
+def test_the_table_has_every_name_of_the_installed_version(theirs):
+    assert set().union(*theirs.values()) <= set(STATSMODELS_NAMES)
+
+
+@pytest.mark.parametrize(("of", "least"), [("ols", 46), ("glm", 46), ("ph", 28)])
+def test_most_names_are_available(of, least, theirs):
+    available = [name for name in theirs[of] if STATSMODELS_NAMES[name].meaning != "none"]
+    assert len(available) >= least
+    ours = {name for kind in KINDS for name in dir(type(fitted(kind)))}
+    assert set(available) <= ours
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.filterwarnings("ignore")
+def test_a_name_has_a_value_or_a_reason(kind):
+    res = fitted(kind)
+    for name, row in STATSMODELS_NAMES.items():
+        reason = reason_of(WHY_NOT.get(name, ()), known_facts(res))
+        if reason is not None and name in NOT_A_NUMBER and hasattr(res, name):
+            assert getattr(res, name) == "nonrobust" or np.isnan(getattr(res, name)), name
+        elif reason is None:
+            value = getattr(res, name)
+            found = CALLS[name](res) if name in CALLS else value
+            assert found is not None, name
+        else:
+            with pytest.raises(UnavailableError) as error:
+                (CALLS | REFUSED).get(name, lambda res, name=name: getattr(res, name))(res)
+            said = str(error.value)
+            assert reason.words in said or "a baseline or terms with priors" in said or "has its own, as" in said, name
+        assert (row.meaning == "none") <= (reason is not None), name
+
+
+def test_the_error_of_a_refused_name_says_what_to_use():
+    for name, row in STATSMODELS_NAMES.items():
+        if row.meaning == "none":
+            with pytest.raises(AttributeError, match=re.escape(f"{row.words} {row.instead}")):
+                getattr(fitted("regression"), name)
+            assert not hasattr(fitted("process"), name)
