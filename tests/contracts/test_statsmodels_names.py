@@ -1,7 +1,6 @@
 """Every public name of statsmodels' results: what the table says of it holds for every kind of fit."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -48,7 +47,11 @@ REFUSED = {  # calls that need more than the fit where they have a meaning
 def theirs():
     rng = np.random.default_rng(0)
     data = pd.DataFrame({"x": rng.normal(size=40), "y": rng.normal(size=40), "t": rng.exponential(size=40)})
-    fits = {"ols": smf.ols("y ~ x", data).fit(), "glm": smf.glm("y ~ x", data).fit(), "ph": smf.phreg("t ~ x", data).fit()}
+    fits = {
+        "ols": smf.ols("y ~ x", data).fit(),
+        "glm": smf.glm("y ~ x", data).fit(),
+        "ph": smf.phreg("t ~ x", data).fit(),
+    }
     return {name: {each for each in dir(fit) if not each.startswith("_")} for name, fit in fits.items()}
 
 

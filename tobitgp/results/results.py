@@ -47,9 +47,9 @@ from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.comparable import Subject, subject_of
 from tobitgp.results.counterfactuals import Change, ChangedRows
 from tobitgp.results.effect_questions import Effect, EffectRequest
-from tobitgp.results.joint import DRAWN, JointPosterior
 from tobitgp.results.foreign import broom, classical_tests, row_values
 from tobitgp.results.foreign import output as foreign_output
+from tobitgp.results.joint import DRAWN, JointPosterior
 from tobitgp.results.parameter_estimates import CovKind, Linear, with_tested
 from tobitgp.results.paths import Paths
 from tobitgp.results.predict import whats
@@ -499,8 +499,8 @@ class Results:
     def model(self) -> ModelView:
         """Formula, specification and names of columns and parameters."""
         spec, columns = self._parts.spec, list(self._parts.state.linear.columns)
-        data = ModelData(self._names, self._parts.covariates)
-        return ModelView(self.formula, spec, plain_text(spec.response.label), columns, data, self._parts.training)
+        data = ModelData(self._names, self._parts.covariates, self._parts.training)
+        return ModelView(self.formula, spec, plain_text(spec.response.label), columns, data)
 
     @property
     def df_resid(self) -> float:

@@ -88,6 +88,12 @@ class ModelData:
 
     param_names: list[str]
     frame: pd.DataFrame | None  # the covariates of the rows used; None where the fit holds no rows
+    training: TrainingData | None = None  # the rows used, of fits of one response and one cause
+
+    @property
+    def row_labels(self) -> pd.Index | None:
+        """Labels of the rows used."""
+        return None if self.training is None else pd.Index(self.training.labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +112,6 @@ class ModelView:
         Columns of the linear part.
     data : ModelData
         ``param_names``, and ``frame``, the covariates of the rows used; None where the fit holds no rows.
-    training : TrainingData or None
-        The rows used, of fits of one response and one cause.
     """
 
     formula: str
@@ -115,19 +119,18 @@ class ModelView:
     endog_names: str
     exog_names: list[str]
     data: ModelData
-    training: TrainingData | None = None
 
     @property
     def exog(self) -> Array | None:
         """Columns (n, p) of the linear part in the rows used, in their units; None without rows in memory."""
-        return None if self.training is None else as_dense(self.training.design.H)
+        return None if self.data.training is None else as_dense(self.data.training.design.H)
 
     @property
     def endog(self) -> Array | None:
         """Responses (n,) as recorded, in their units: values, limits of censored rows, middles of intervals."""
-        if self.training is None:
+        if self.data.training is None:
             return None
-        lower, upper = self.training.response.within_window
+        lower, upper = self.data.training.response.within_window
         low, high = (np.where(np.isfinite(a), a, b) for a, b in ((lower, upper), (upper, lower)))
         return 0.5 * low + 0.5 * high
 

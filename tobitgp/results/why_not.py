@@ -307,7 +307,8 @@ def unavailable(results: Any, what: str, name: str) -> UnavailableError:
     return UnavailableError(f"{what}: {words} {instead}".rstrip())
 
 
-_P, _R = ParamSpec("_P"), TypeVar("_R")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 def where_defined(question: Callable[_P, _R]) -> Callable[_P, _R]:

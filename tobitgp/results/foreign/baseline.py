@@ -19,14 +19,16 @@ from tobitgp.results.why_not import where_defined
 from tobitgp.typing import Array
 
 
-def _at_zero(results: Any) -> pd.DataFrame:
-    """A row for each stratum: numbers at 0, factors at their first level."""
+def _at_zero(results: Any) -> dict[Any, pd.DataFrame]:
+    """A row for each stratum by its level, 0 without strata: numbers at 0, factors at their first level."""
     parts, stratum = results.parts, results.parts.written.stratum
     levels = {name: column_levels(parts, name) for name in parts.facts.columns}
     row = {name: 0.0 if of is None else of[0] for name, of in levels.items()}
     name = None if stratum is None else stratum.strip("`")
-    codes = [None] if name is None else list(dict.fromkeys(parts.covariates[name]))
-    return pd.DataFrame([row if code is None else row | {name: code} for code in codes])
+    if name is None:
+        return {0: pd.DataFrame([row])}
+    training_rows(parts, "The baseline of each stratum")
+    return {level: pd.DataFrame([row | {name: level}]) for level in pd.factorize(parts.covariates[name], sort=True)[1]}
 
 
 def _hazard_of(results: Any, row: pd.DataFrame, times: Any) -> Array:
@@ -37,14 +39,13 @@ def _hazard_of(results: Any, row: pd.DataFrame, times: Any) -> Array:
 
 
 @where_defined
-def baseline_cumulative_hazard_function(results: Any) -> list[Callable[[Any], Array]]:
-    """Functions of time that return the baseline cumulative hazard, one for each stratum in the order of the data.
+def baseline_cumulative_hazard_function(results: Any) -> dict[Any, Callable[[Any], Array]]:
+    """Functions of time that return the baseline cumulative hazard, by level of the strata; 0 without strata.
 
     Numbers are at 0, factors at their first level; :meth:`predict_cumulative_hazard` has other rows. By (PH1) or (PH7)
     of the theory pages.
     """
-    rows = _at_zero(results)
-    return [partial(_hazard_of, results, rows.iloc[[i]]) for i in range(len(rows))]
+    return {level: partial(_hazard_of, results, row) for level, row in _at_zero(results).items()}
 
 
 @where_defined
@@ -55,10 +56,10 @@ def baseline_cumulative_hazard(results: Any) -> list[tuple[Array, Array, Array]]
     """
     training = training_rows(results.parts, "baseline_cumulative_hazard")
     ends = at_risk(training.response).exit
-    stratum = strata_of(results.parts, results.parts.written, len(ends))
-    out = []
-    for code, hazard in enumerate(baseline_cumulative_hazard_function(results)):
-        times = np.unique(ends[stratum == code])
+    written, covariates = results.parts.written, results.parts.covariates
+    name, out = None if written.stratum is None else written.stratum.strip("`"), []
+    for level, hazard in baseline_cumulative_hazard_function(results).items():
+        times = np.unique(ends if name is None else ends[(covariates[name] == level).to_numpy()])
         H = hazard(times)
         out.append((times, H, np.exp(-H)))
     return out

@@ -55,7 +55,7 @@ def tidy(results: Any, *, conf_level: float = 0.95, exponentiate: bool = False) 
     else:
         frame = results.params.to_frame().reindex(columns=range(len(TIDY) - 1))
         frame[0] = results.params
-    out = frame.set_axis(list(TIDY[1:]), axis=1).rename_axis("term").reset_index()
+    out = frame.set_axis(list(TIDY[1:]), axis=1).set_axis(pd.Index(results._names, name="term")).reset_index()
     if exponentiate:
         columns, p = ["estimate", "conf.low", "conf.high"], len(results._columns)
         out.loc[: p - 1, columns] = np.exp(out.loc[: p - 1, columns])
@@ -92,7 +92,7 @@ def glance(results: Any) -> pd.DataFrame:
     variance = known("scale") if "sigma" in results._names else np.nan
     values = {
         "nobs": results.nobs,
-        "nevent": int(results.counts["exact"]),
+        "nevent": int(results.parts.facts.counts["exact"]),
         "df": results._n_units - known("df_resid"),
         "df.residual": known("df_resid"),
         "logLik": known("llf"),

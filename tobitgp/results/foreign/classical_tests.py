@@ -191,17 +191,19 @@ def t_test_pairwise(results: Any, term_name: str, method: str = "hs", alpha: flo
     from statsmodels.stats.contrast import MultiCompResult
     from statsmodels.stats.multitest import multipletests
 
-    R, labels = _pairs_of_levels(results, term_name)
+    R, labels, levels = _pairs_of_levels(results, term_name)
     found = results.t_test(R)
     frame = found.summary_frame(alpha).set_axis(labels)
     frame = frame.rename(columns={"lower": "Conf. Int. Low", "upper": "Conf. Int. Upp."})
     reject, corrected = multipletests(found.pvalue, method=method, alpha=alpha)[:2]
     frame[f"pvalue-{method}"], frame[f"reject-{method}"] = corrected, reject
-    return MultiCompResult(result_frame=frame, contrasts=R, term=term_name, contrast_labels=labels)
+    return MultiCompResult(
+        result_frame=frame, contrasts=R, term=term_name, contrast_labels=labels, term_encoding_matrix=levels
+    )
 
 
-def _pairs_of_levels(results: Any, term_name: str) -> tuple[Array, list[str]]:
-    """Hypotheses (k, p) that levels of a factor are equal, and names of the pairs."""
+def _pairs_of_levels(results: Any, term_name: str) -> tuple[Array, list[str], Array]:
+    """Hypotheses (k, p) that levels of a factor are equal, names of the pairs, and the columns of the levels."""
     parts, (_, tested) = results.parts, results._testable(None)
     terms = dict(linear_terms(parts.state.linear))
     named = [name for name in parts.state.input_names if mentions(str(term_name), name)]
@@ -218,7 +220,7 @@ def _pairs_of_levels(results: Any, term_name: str) -> tuple[Array, list[str]]:
     R = np.zeros((len(pairs), len(tested)))
     for k, (high, low) in enumerate(pairs):
         R[k, [list(tested).index(parts.state.linear.columns[i]) for i in at]] = H[high, at] - H[low, at]
-    return R, [f"{levels[high]}-{levels[low]}" for high, low in pairs]
+    return R, [f"{levels[high]}-{levels[low]}" for high, low in pairs], H[:, at]
 
 
 @where_defined

@@ -29,6 +29,8 @@ class InfluenceMeasures:
     ----------
     hat_matrix_diag : (n,) array
         Leverages, pure numbers, whose sum by weight is the number of coefficients.
+    resid : (n,) array
+        Working residuals, in units of the location.
     resid_studentized : (n,) array
         Residuals in their standard deviations, with sigma by maximum likelihood.
     dfbetas : DataFrame
@@ -45,6 +47,7 @@ class InfluenceMeasures:
     """
 
     hat_matrix_diag: Array
+    resid: Array
     resid_studentized: Array
     dfbetas: pd.DataFrame
     k: int
@@ -172,4 +175,4 @@ def get_influence(results: Any) -> InfluenceMeasures:
     with np.errstate(invalid="ignore", divide="ignore"):
         r = residual * np.sqrt(w / (1.0 - h))
     k = int(results.parts.maximum.free[: len(results._columns)].sum())
-    return InfluenceMeasures(h, r, used_rows(results, results.influence(scaled=True)), k, results.df_resid)
+    return InfluenceMeasures(h, residual, r, used_rows(results, results.influence(scaled=True)), k, results.df_resid)

@@ -62,7 +62,9 @@ def summary2(
         "No. Observations:": f"{results.nobs:.10g}",
     }
     name, value = results._criterion()
-    facts |= {f"{label.capitalize()}:": str(count) for label, count in results.counts.items()} | {f"{name}:": value}
+    facts |= {f"{str(label).capitalize()}:": str(count) for label, count in results.counts.items()} | {
+        f"{name}:": value
+    }
     found.add_dict(facts)
     table = frame.iloc[:, : len(columns)].set_axis(columns, axis=1)
     found.add_df(table if xname is None else table.set_axis(list(xname)), float_format=float_format)

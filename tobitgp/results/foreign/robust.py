@@ -25,7 +25,9 @@ def with_scores(results: Any) -> LikelihoodParts:
         warnings.simplefilter("ignore")
         found: LikelihoodParts = results.parts.again({}, scores=True)
     if found.maximum.scores is None or not found.maximum.converged:
-        raise SpecError("The fit has not converged, so that scores of its rows have no meaning. Follow its warning first.")
+        raise SpecError(
+            "The fit has not converged, so that scores of its rows have no meaning. Follow its warning first."
+        )
     return found
 
 
@@ -119,13 +121,13 @@ def cov_HC1(results: Any) -> pd.DataFrame:
 
 
 @where_defined
-def HC0_se(results: Any) -> pd.Series[float]:  # noqa: N802
+def HC0_se(results: Any) -> pd.Series[float]:
     """Robust standard errors by parameter in the user's units, roots of the diagonal of :attr:`cov_HC0`; (REG8)."""
     return pd.Series(np.sqrt(np.diag(cov_HC0(results))), index=results._names)
 
 
 @where_defined
-def HC1_se(results: Any) -> pd.Series[float]:  # noqa: N802
+def HC1_se(results: Any) -> pd.Series[float]:
     """Robust standard errors by parameter in the user's units, roots of the diagonal of :attr:`cov_HC1`; (REG8)."""
     return pd.Series(np.sqrt(np.diag(cov_HC1(results))), index=results._names)
 

@@ -132,7 +132,7 @@ def outlier_test(results: Any, method: str = "bonf", alpha: float = 0.05) -> pd.
 
 @where_defined
 def scale(results: Any) -> float:
-    """Square of sigma on the scale of the location, by maximum likelihood: (REG2) of the theory pages; 1 for hazards."""
+    """Square of sigma on the scale of the location, (REG2) of the theory pages; 1 for hazards."""
     if not known_facts(results).isdisjoint(HAZARDS):
         return 1.0
     names, values = results._names[len(results._columns) :], results._rest.value

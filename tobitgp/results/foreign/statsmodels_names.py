@@ -82,7 +82,9 @@ STATSMODELS_NAMES: Mapping[str, ForeignName] = {
     "resid_anscombe": _none(_ANSCOMBE, _QUANTILE),
     "resid_anscombe_scaled": _none(_ANSCOMBE, _QUANTILE),
     "resid_anscombe_unscaled": _none(_ANSCOMBE, _QUANTILE),
-    "martingale_residuals": _same("Events less cumulative hazards, of every family."),
+    "martingale_residuals": _here(
+        "Events less cumulative hazards. PHReg omits the step of the hazard at the row's time."
+    ),
     "schoenfeld_residuals": _same("Covariates of events less their weighted means in the risk set; otherwise NaN."),
     "score_residuals": _here("Derivatives of the log likelihood of each row, of the baseline too, by all parameters."),
     "get_hat_matrix_diag": _same("With the observed information of each row; sigma is held."),
@@ -134,9 +136,9 @@ STATSMODELS_NAMES: Mapping[str, ForeignName] = {
     # Hazards
     "baseline_cumulative_hazard": _here(
         "Times, cumulative hazards and survival by stratum, with numbers at 0 and factors at their first level, by the "
-        "baseline of the model. PHReg has steps by Breslow."
+        "baseline of the model. PHReg has Breslow's steps before each time."
     ),
-    "baseline_cumulative_hazard_function": _here("Functions of time by stratum, as for baseline_cumulative_hazard."),
+    "baseline_cumulative_hazard_function": _here("A dict of functions of time, as baseline_cumulative_hazard."),
     "weighted_covariate_averages": _none("They are a step of Schoenfeld residuals.", "schoenfeld_residuals has these."),
     # Predictions and effects
     "predict": _here("The median by default; what='uncensored' is the mean. Columns by name, not an array."),
