@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
+from support import statsmodels_page as page
 from support.kinds import KINDS, fitted
 
 from tobitgp.errors import UnavailableError
-from tobitgp.results.foreign.statsmodels_names import STATSMODELS_NAMES
+from tobitgp.results.foreign.statsmodels_names import STATSMODELS_CLASSES, STATSMODELS_NAMES
 from tobitgp.results.why_not import WHY_NOT, known_facts, reason_of
 
 NOT_A_NUMBER = {"llf", "aic", "bic", "cov_type"}  # NaN, or the default, of a posterior
@@ -48,18 +49,24 @@ def theirs():
     rng = np.random.default_rng(0)
     data = pd.DataFrame({"x": rng.normal(size=40), "y": rng.normal(size=40), "t": rng.exponential(size=40)})
     fits = {
-        "ols": smf.ols("y ~ x", data).fit(),
-        "glm": smf.glm("y ~ x", data).fit(),
-        "ph": smf.phreg("t ~ x", data).fit(),
+        "OLS": smf.ols("y ~ x", data).fit(),
+        "GLM": smf.glm("y ~ x", data).fit(),
+        "PHReg": smf.phreg("t ~ x", data).fit(),
     }
     return {name: {each for each in dir(fit) if not each.startswith("_")} for name, fit in fits.items()}
 
 
 def test_the_table_has_every_name_of_the_installed_version(theirs):
-    assert set().union(*theirs.values()) <= set(STATSMODELS_NAMES)
+    for of, names in theirs.items():
+        assert names <= set(STATSMODELS_CLASSES[of])
+    assert set().union(*STATSMODELS_CLASSES.values()) == set(STATSMODELS_NAMES)
 
 
-@pytest.mark.parametrize(("of", "least"), [("ols", 46), ("glm", 46), ("ph", 28)])
+def test_the_page_shows_the_table():
+    assert page.PAGE.read_text(encoding="utf-8") == page.text(), "python -m tests.support.statsmodels_page writes it"
+
+
+@pytest.mark.parametrize(("of", "least"), [("OLS", 46), ("GLM", 46), ("PHReg", 28)])
 def test_most_names_are_available(of, least, theirs):
     available = [name for name in theirs[of] if STATSMODELS_NAMES[name].meaning != "none"]
     assert len(available) >= least

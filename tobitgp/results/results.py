@@ -47,8 +47,7 @@ from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.comparable import Subject, subject_of
 from tobitgp.results.counterfactuals import Change, ChangedRows
 from tobitgp.results.effect_questions import Effect, EffectRequest
-from tobitgp.results.foreign import broom, classical_tests, row_values
-from tobitgp.results.foreign import output as foreign_output
+from tobitgp.results.foreign import broom, classical_tests, row_values, second_summary
 from tobitgp.results.joint import DRAWN, JointPosterior
 from tobitgp.results.parameter_estimates import CovKind, Linear, with_tested
 from tobitgp.results.paths import Paths
@@ -621,8 +620,8 @@ class Results:
     wald_test_terms = classical_tests.wald_test_terms
     t_test_pairwise = classical_tests.t_test_pairwise
     info_criteria = classical_tests.info_criteria
-    summary2 = foreign_output.summary2
-    remove_data = foreign_output.remove_data
+    summary2 = second_summary.summary2
+    remove_data = second_summary.remove_data
 
     save = output.save
     report = output.report

@@ -20,7 +20,7 @@ def test_every_kind_has_the_tables(kind):
     assert tuple(table.columns) == TIDY
     assert list(one.columns) == GLANCE
     assert len(one) == 1
-    assert list(table["term"]) == list(res.params.index)
+    assert list(table["term"]) == res._names
     np.testing.assert_array_equal(table["estimate"], res.params)
     if kind != "latent":
         np.testing.assert_array_equal(table["std.error"], res.bse)

@@ -42,7 +42,8 @@ def _hazard_of(results: Any, row: pd.DataFrame, times: Any) -> Array:
 def baseline_cumulative_hazard_function(results: Any) -> dict[Any, Callable[[Any], Array]]:
     """Functions of time that return the baseline cumulative hazard, by level of the strata; 0 without strata.
 
-    Numbers are at 0, factors at their first level; :meth:`predict_cumulative_hazard` has other rows. By (PH1) or (PH7)
+    The hazard, integrated over time, is a pure number. Numbers are at 0, factors at their first level;
+    :meth:`predict_cumulative_hazard` has other rows. By (PH1) or (PH7)
     of the theory pages.
     """
     return {level: partial(_hazard_of, results, row) for level, row in _at_zero(results).items()}

@@ -83,7 +83,7 @@ def glance(results: Any) -> pd.DataFrame:
     >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
     >>> res.glance()[["nobs", "nevent", "df", "df.residual", "logLik", "AIC"]].round(2)
        nobs  nevent   df  df.residual  logLik    AIC
-    0  20.0       7  3.0         17.0  -29.23  64.47
+    0  20.0       7  3.0         17.0  -29.23  64.46
     """
 
     def known(name: str) -> float:
@@ -133,8 +133,8 @@ def augment(results: Any) -> pd.DataFrame:
     >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
     >>> res.augment().head(2).round(2)
         age  .fitted  .se.fit  .resid  .std.resid
-    0  57.7    -3.01     2.68   -1.93       -1.09
-    1  50.9    -2.25     2.03    2.95        0.53
+    0  57.7    -3.91     3.41   -2.53        0.43
+    1  50.9    -2.80     2.34    3.50        0.59
     """
     if hasattr(results, "responses"):
         each = {name: augment(results[name]).assign(response=name) for name in results.responses}

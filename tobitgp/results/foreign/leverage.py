@@ -32,7 +32,7 @@ class InfluenceMeasures:
     resid : (n,) array
         Working residuals, in units of the location.
     resid_studentized : (n,) array
-        Residuals in their standard deviations, with sigma by maximum likelihood.
+        Residuals, in standard deviations, with sigma by maximum likelihood.
     dfbetas : DataFrame
         Changes of the parameters in standard errors, a row for each row used, a column for each parameter.
     k : int
@@ -55,32 +55,32 @@ class InfluenceMeasures:
 
     @property
     def resid_studentized_internal(self) -> Array:
-        """The same as ``resid_studentized``, (n,), in standard deviations."""
+        """The same as ``resid_studentized`` by row, in standard deviations."""
         return self.resid_studentized
 
     @property
     def resid_studentized_external(self) -> Array:
-        """Studentised residuals (n,) in standard deviations, with sigma by the other rows in one step."""
+        """Studentised residuals by row in standard deviations, with sigma by the other rows in one step."""
         r2, n = np.square(self.resid_studentized), len(self.resid_studentized)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(self.resid_studentized * np.sqrt((n - self.k - 1.0) / (n - r2)))
 
     @property
     def cooks_distance(self) -> tuple[Array, Array]:
-        """Cook's distances (n,), pure numbers, and upper tail probabilities of F at them."""
+        """Cook's distances by row, pure numbers, and upper tail probabilities of F at them."""
         h = self.hat_matrix_diag
         distance = np.square(self.resid_studentized) * h / ((1.0 - h) * self.k)
         return distance, np.asarray(fdtrc(self.k, self.df_resid, np.maximum(distance, 0.0)))
 
     @property
     def dffits_internal(self) -> tuple[Array, float]:
-        """Changes of fitted values (n,) in standard errors, and a size that calls for attention."""
+        """Changes of fitted values by row in standard errors, and a size that calls for attention."""
         h = self.hat_matrix_diag
         with np.errstate(invalid="ignore"):
             return self.resid_studentized * np.sqrt(h / (1.0 - h)), 2.0 * np.sqrt(self.k / len(h))
 
     def summary_frame(self) -> pd.DataFrame:
-        """A row for each row used: ``dfb_`` and each parameter, ``cooks_d``, residuals, leverages and ``dffits``."""
+        """A row for each row used: ``dfb_`` and each parameter, ``cooks_d``, residuals, leverages; pure numbers."""
         columns = {
             "cooks_d": self.cooks_distance[0],
             "standard_resid": self.resid_studentized,
@@ -167,8 +167,8 @@ def get_influence(results: Any) -> InfluenceMeasures:
     >>> import tobitgp as tg
     >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"))
     >>> res.get_influence().summary_frame()["cooks_d"].nlargest(2).round(2)
-    16    0.36
-    17    0.19
+    10    0.38
+    1     0.13
     Name: cooks_d, dtype: float64
     """
     residual, w, h = _working(results)

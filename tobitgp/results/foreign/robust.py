@@ -45,7 +45,7 @@ def get_robustcov_results(results: Any, cov_type: str = "HC1", *, groups: Any = 
     Returns
     -------
     results
-        Of the same kind; standard errors, tests and intervals use the covariance.
+        Of the same kind and in the same units; standard errors, tests and intervals use the covariance.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def get_robustcov_results(results: Any, cov_type: str = "HC1", *, groups: Any = 
     >>> import tobitgp as tg
     >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
     >>> res.get_robustcov_results("HC0").bse.round(3).to_dict()
-    {'Intercept': 5.883, 'age': 0.136, 'sigma': 1.091}
+    {'Intercept': 7.638, 'age': 0.16, 'sigma': 1.654}
     """
     check_covariance(cov_type)
     if (cov_type == "cluster") != (groups is not None):

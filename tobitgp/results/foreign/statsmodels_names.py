@@ -29,6 +29,10 @@ def _none(words: str, instead: str) -> ForeignName:
     return ForeignName("none", words, instead)
 
 
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
 _SQUARES = "Sums of squares do not measure the fit of censored responses."
 _FIT = "llf, prsquared_vz and pseudo_rsquared() do; scale is the variance of the noise."
 _R2 = "R2 of censored responses has several definitions."
@@ -124,7 +128,7 @@ STATSMODELS_NAMES: Mapping[str, ForeignName] = {
     "t_test": _here(_NORMAL),
     "wald_test": _here("Chi-squared, with the covariance of maximum likelihood."),
     "f_test": _here(_F),
-    "fvalue": _here(f"Of all coefficients beside the intercept. {_F}"),
+    "fvalue": _here(f"Of all coefficients but the intercept. {_F}"),
     "f_pvalue": _here("The upper tail of `fvalue`."),
     "wald_test_terms": _here("Each term by chi-squared, as anova(). That of OLS has F statistics."),
     "t_test_pairwise": _here("Levels of a factor in pairs, by the normal distribution."),
@@ -156,4 +160,34 @@ STATSMODELS_NAMES: Mapping[str, ForeignName] = {
     "load": _none("A fit is read by a function.", "tg.load(path) reads what save() wrote."),
     "remove_data": _same("In place; the fit then predicts new rows only."),
     "initialize": _none("Results are complete when they are made.", "tg.fit() makes others."),
+}
+
+# Names of statsmodels 0.15 by class of results.
+STATSMODELS_CLASSES: Mapping[str, tuple[str, ...]] = {
+    "OLS": _words(
+        "HC0_se HC1_se HC2_se HC3_se aic bic bse centered_tss compare_f_test compare_lm_test compare_lr_test "
+        "condition_number conf_int conf_int_el cov_HC0 cov_HC1 cov_HC2 cov_HC3 cov_kwds cov_params cov_type "
+        "df_model df_resid eigenvals el_test ess f_pvalue f_test fittedvalues fvalue get_influence "
+        "get_prediction get_robustcov_results info_criteria initialize k_constant llf load model mse_model "
+        "mse_resid mse_total nobs normalized_cov_params outlier_test params predict pvalues remove_data resid "
+        "resid_pearson rsquared rsquared_adj save scale ssr summary summary2 t_test t_test_pairwise tvalues "
+        "uncentered_tss use_t wald_test wald_test_terms wresid"
+    ),
+    "GLM": _words(
+        "aic bic bic_deviance bic_llf bse conf_int converged cov_kwds cov_params cov_type deviance df_model "
+        "df_resid f_test family fit_history fittedvalues get_distribution get_hat_matrix_diag get_influence "
+        "get_margeff get_prediction info_criteria initialize k_constant llf llf_scaled llnull load method "
+        "mle_settings model mu nobs normalized_cov_params null null_deviance params pearson_chi2 "
+        "plot_added_variable plot_ceres_residuals plot_partial_residuals predict pseudo_rsquared pvalues "
+        "remove_data resid_anscombe resid_anscombe_scaled resid_anscombe_unscaled resid_deviance "
+        "resid_pearson resid_response resid_working save scale score_test summary summary2 t_test "
+        "t_test_pairwise tvalues use_t wald_test wald_test_terms"
+    ),
+    "PHReg": _words(
+        "baseline_cumulative_hazard baseline_cumulative_hazard_function bse conf_int cov_params "
+        "covariance_type df_model df_resid f_test get_distribution groups initialize k_constant llf load "
+        "martingale_residuals model normalized_cov_params params predict pvalues remove_data save scale "
+        "schoenfeld_residuals score_residuals standard_errors summary t_test t_test_pairwise tvalues use_t "
+        "wald_test wald_test_terms weighted_covariate_averages"
+    ),
 }

@@ -81,7 +81,7 @@ def remove_data(results: Any) -> None:
     >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
     >>> res.remove_data()
     >>> res.predict({"age": [30.0]}).round(2).tolist()
-    [0.88]
+    [0.61]
     """
     without = results._without_rows()
     vars(results).clear()
