@@ -32,8 +32,8 @@ FUNCTIONS = """## Functions of statsmodels
 | `durbin_watson(res.resid)`, `jarque_bera`, `omni_normtest`, `normal_ad`, `lilliefors` | the same values |
 | `acorr_ljungbox(res.resid)`, `acorr_breusch_godfrey(res)`, `breaks_cusumolsresid(res.resid)` | the same values |
 | `reset_ramsey(res)`, `variance_inflation_factor(res.model.exog, i)` | the same values |
-| `multipletests(res.pvalues.dropna())`, `sm.qqplot(res.resid)`, `sm.ProbPlot(res.resid)` | the same values |
-| `summary_col([res])` | a table |
+| `sm.qqplot(res.resid)`, `sm.ProbPlot(res.resid)` | the same values |
+| `multipletests(res.pvalues.dropna())`, `summary_col([res])` | of the p-values and standard errors here |
 | `sm.graphics.influence_plot(res)`, `plot_leverage_resid2(res)` | figures of `get_influence()` |
 | `sm.graphics.plot_fit(res, "x", vlines=False)`, `plot_ccpr`, `plot_ccpr_grid`, `plot_partregress_grid` | figures |
 | `plot_fit(res, "x")`, `plot_regress_exog`, `wls_prediction_std`, `OLSInfluence(res)` | not supported: `mse_resid` |

@@ -96,9 +96,26 @@ def test_values_of_a_generalised_linear_model(ours, glm, ols):
     close(ours.resid_deviance * np.sqrt(ours.scale), glm.resid_deviance)
     close(ours.deviance * ours.scale, glm.deviance)
     close(ours.pseudo_rsquared(), ols.rsquared)
-    close(ours.pseudo_rsquared("mcf"), 1.0 - ours.llf / ours.llnull)
+    close(ours.llf, glm.llf)
+    null = -30.0 * (np.log(2 * np.pi * ols.centered_tss / 60) + 1.0)
+    close(ours.llnull, null)
+    close(ours.pseudo_rsquared("mcf"), 1.0 - glm.llf / null)
     with pytest.raises(SpecError, match="kind='r2' is not supported"):
         ours.pseudo_rsquared("r2")
+
+
+def test_values_with_weights(data):
+    """Weights of precision, whose mean is 1 here, and frequency weights, whose leverages in GLM are of all copies."""
+    precise, wls = tg.fit(FORMULA, data, var_weights="w"), smf.wls(FORMULA, data, weights=data["w"]).fit()
+    mean = data["w"].mean()
+    close(precise.wresid * np.sqrt(mean), wls.wresid)
+    close(precise.resid, wls.resid)
+    close(precise.get_hat_matrix_diag(), smf.glm(FORMULA, data, var_weights=data["w"]).fit().get_hat_matrix_diag())
+    frequent, glm = tg.fit(FORMULA, data, weights="w"), smf.glm(FORMULA, data, freq_weights=data["w"]).fit()
+    close(frequent.nobs, glm._iweights.sum())
+    close(frequent.get_hat_matrix_diag() * data["w"], glm.get_hat_matrix_diag())
+    close(frequent.deviance * frequent.scale, glm.deviance)
+    close(frequent.normalized_cov_params.loc[COLUMNS, COLUMNS], glm.normalized_cov_params)
 
 
 def test_a_likelihood_ratio_is_that_of_least_squares(ours, ols, data):

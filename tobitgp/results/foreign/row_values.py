@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from tobitgp.results.why_not import HAZARDS, known_facts, unavailable, where_defined
+from tobitgp.data.absorbed import as_dense
+from tobitgp.results.why_not import HAZARDS, known_facts, where_defined
 from tobitgp.typing import Array
 
 
@@ -188,9 +189,7 @@ def eigenvals(results: Any) -> Array:
     ----------
     D. A. Belsley, E. Kuh and R. E. Welsch (1980), *Regression Diagnostics*, section 3.2.
     """
-    exog = results.model.exog
-    if exog is None:
-        raise unavailable(results, "res.eigenvals", "eigenvals")
+    exog = as_dense(results.parts.rows.design.H)
     return np.linalg.eigvalsh(exog.T @ exog)[::-1]
 
 

@@ -17,7 +17,7 @@ class ForeignName(NamedTuple):
     instead: str = ""  # what to use, where there is none
 
 
-def _same(words: str = "") -> ForeignName:
+def _same(words: str) -> ForeignName:
     return ForeignName("same", words)
 
 
@@ -64,7 +64,7 @@ STATSMODELS_NAMES: Mapping[str, ForeignName] = {
     "cov_params": _here("Of all parameters, sigma included. That of OLS is larger by the factor n / (n - k)."),
     "normalized_cov_params": _same("The covariance of the coefficients divided by `scale`."),
     "scale": _here("Sigma squared, by maximum likelihood: that of OLS is larger by n / (n - k). 1 for hazards."),
-    "use_t": _same("Always False."),
+    "use_t": _here("Always False; True in OLS."),
     "cov_type": _same("One of nonrobust, HC0, HC1 and cluster."),
     "covariance_type": _same("The same as `cov_type`."),
     "cov_kwds": _none("The options of the covariance are not kept.", "cov_type is its kind; summary() has notes."),
@@ -101,14 +101,14 @@ STATSMODELS_NAMES: Mapping[str, ForeignName] = {
     "groups": _none("A fit does not keep the labels of its clusters.", "cov_type says whether there are any."),
     # Likelihood and fit
     "llf": _same("NaN for a posterior."),
-    "llnull": _same("With an intercept only; sigma is estimated again."),
+    "llnull": _here("With an intercept only, for which sigma is estimated. GLM keeps sigma of the full model."),
     "llf_scaled": _none("The likelihood is of all parameters.", "tg.fit(..., fixed={'sigma': s}) has its llf."),
     "aic": _here("Counts sigma and other parameters; OLS counts coefficients only. NaN for a posterior."),
     "bic": _here("Counts sigma and other parameters; OLS counts coefficients only. NaN for a posterior."),
     "bic_llf": _here("The same as `bic`."),
     "bic_deviance": _none("Deviances compare models with the same sigma only.", "bic and bic_llf are of llf."),
     "info_criteria": _here("aic, bic, aicc and hqic count sigma, as with dk_params=1. loo and waic are of every fit."),
-    "pseudo_rsquared": _same("kind='cs' equals R2 of OLS for uncensored normal responses; kind='mcf'."),
+    "pseudo_rsquared": _here("By `llnull`. kind='cs' is R2 of OLS for uncensored normal responses."),
     **dict.fromkeys(("rsquared", "rsquared_adj"), _none(_R2, _R2_INSTEAD)),
     **dict.fromkeys(("ssr", "ess", "centered_tss", "uncentered_tss"), _none(_SQUARES, _FIT)),
     **dict.fromkeys(("mse_model", "mse_resid", "mse_total"), _none(_SQUARES, _FIT)),
@@ -118,10 +118,10 @@ STATSMODELS_NAMES: Mapping[str, ForeignName] = {
     "k_constant": _same("1 if a coefficient is an intercept."),
     "condition_number": _same("Of `model.exog`."),
     "eigenvals": _same("Of the cross products of `model.exog`, the largest first."),
-    "converged": _same(),
+    "converged": _same("Whether the search ended at a maximum."),
     "fit_history": _here("A DataFrame with a row for each stage of the search."),
     "mle_settings": _none("Settings belong to the method.", "tg.MLE(...) has them, and fit_history the search."),
-    "method": _here("mle, em, ep, vi or laplace."),
+    "method": _here("The name of the method, e.g. mle or ep."),
     "family": _here("The name of the family, as family= takes it."),
     "model": _here("Formula, names, endog and exog; no likelihood functions."),
     # Tests
@@ -151,11 +151,11 @@ STATSMODELS_NAMES: Mapping[str, ForeignName] = {
     "get_margeff": _here("A DataFrame of average effects on a quantity named by what=."),
     **dict.fromkeys(
         ("plot_added_variable", "plot_ceres_residuals", "plot_partial_residuals"),
-        _none(_PARTIAL, "plot_terms() draws the terms; plot_residuals() draws residuals along a column."),
+        _none(_PARTIAL, "plot_terms() draws terms, and plot_residuals() draws residuals."),
     ),
     # Output
     "summary": _here("A Summary of statsmodels with the counts of censored rows."),
-    "summary2": _same("A Summary of statsmodels.iolib.summary2."),
+    "summary2": _here("A Summary of statsmodels.iolib.summary2 with the counts of censored rows."),
     "save": _here("Data only, no pickle."),
     "load": _none("A fit is read by a function.", "tg.load(path) reads what save() wrote."),
     "remove_data": _same("In place; the fit then predicts new rows only."),
