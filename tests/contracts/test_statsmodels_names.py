@@ -1,5 +1,6 @@
 """Every public name of statsmodels' results: what the table says of it holds for every kind of fit."""
 
+import copy
 import re
 
 import numpy as np
@@ -9,7 +10,7 @@ import statsmodels.formula.api as smf
 from support import statsmodels_page as page
 from support.kinds import KINDS, fitted
 
-from tobitgp.errors import UnavailableError
+from tobitgp.errors import TobitGPError, UnavailableError
 from tobitgp.results.foreign.statsmodels_names import STATSMODELS_CLASSES, STATSMODELS_NAMES
 from tobitgp.results.why_not import WHY_NOT, known_facts, reason_of
 
@@ -92,6 +93,23 @@ def test_a_name_has_a_value_or_a_reason(kind):
             said = str(error.value)
             assert reason.words in said or "a baseline or terms with priors" in said or "has its own, as" in said, name
         assert (row.meaning == "none") <= (reason is not None), name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.filterwarnings("ignore")
+def test_without_rows_a_name_has_a_value_or_a_clear_error(kind):
+    res = copy.copy(fitted(kind))
+    res.remove_data()
+    for name in [*STATSMODELS_NAMES, "tidy", "glance", "augment"]:
+        try:
+            CALLS.get(name, lambda res, name=name: getattr(res, name))(res)
+        except TobitGPError:
+            assert name not in ("params", "bse", "tidy", "glance", "summary") or kind == "latent"
+    assert fitted(kind).parts.training is not None
+    assert len(res.tidy()) == len(res.params)
+    assert len(res.glance()) == 1
+    with pytest.raises(TobitGPError, match="rows"):
+        res.augment()
 
 
 def test_the_error_of_a_refused_name_says_what_to_use():

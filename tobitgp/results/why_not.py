@@ -153,7 +153,7 @@ NOT_LEAST_SQUARES = Reason(
     (),
     ("regression",),
 )
-OF_RESPONSES = Reason("Each response has its own.", ("several", "latent"))
+OF_RESPONSES = Reason("Each response has its own.", ("several", "latent"), ("one sigma",))
 NO_MATRIX = Reason("The columns of several models are not one matrix.", ("several", "latent", "causes"))
 OF_CAUSES = Reason("Each cause has its own.", ("causes",))
 OF_CELLS = Reason("The rows are divided into cells of a Poisson likelihood.", ("piecewise",))
@@ -163,6 +163,7 @@ _FOREIGN = {name: row for name, row in STATSMODELS_NAMES.items() if row.meaning 
 
 _LIKELIHOOD, _POSTERIOR = (NO_COLUMNS, NOT_MAXIMISED), (NOT_POSTERIOR, PRIORS_ONLY)
 _MEANS, _LEVERAGE = (NO_MEAN, TIMES_OF_CAUSES, PARTS), (NOT_LEAST_SQUARES,)
+_SCALES = (OF_RESPONSES, OF_CAUSES, NO_PEARSON, POWER_VARIES, ONE_SIGMA)
 
 # Public names that not every kind of fit has, and why a fit may have none. Where no reason holds, an answer is missing.
 WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
@@ -216,7 +217,8 @@ WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     "resid_deviance": (NO_DEVIANCE,),
     "outlier_test": (OF_RESPONSES,),
     **dict.fromkeys(("deviance", "resid_working", "get_hat_matrix_diag", "get_influence"), _LEVERAGE),
-    **dict.fromkeys(("scale", "normalized_cov_params"), (OF_RESPONSES, OF_CAUSES, NO_PEARSON, POWER_VARIES, ONE_SIGMA)),
+    "scale": _SCALES,
+    "normalized_cov_params": (NO_ERRORS, *_SCALES),
     **dict.fromkeys(("eigenvals", "condition_number"), (NO_COLUMNS, NO_MATRIX)),
     "k_constant": (NO_COLUMNS,),
     "covariance_type": (NOT_MAXIMISED,),

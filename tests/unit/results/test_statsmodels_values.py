@@ -118,6 +118,27 @@ def test_values_with_weights(data):
     close(frequent.normalized_cov_params.loc[COLUMNS, COLUMNS], glm.normalized_cov_params)
 
 
+def test_hypotheses_as_statsmodels_writes_them(ours, ols):
+    R = np.array([[0.0, 1.0, -1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    wide = np.column_stack([R, np.zeros(2)])
+    close(ours.t_test(r_matrix=R).effect, ols.t_test(R).effect)
+    close(ours.t_test(wide).tvalue, ours.t_test(R).tvalue)
+    close(ours.wald_test((wide, [0.0, 0.1])).statistic, ours.wald_test((R, [0.0, 0.1])).statistic)
+    close(
+        ours.wald_test(r_matrix=R, scalar=True).statistic * 56 / 60,
+        ols.wald_test(R, use_f=False, scalar=True).statistic,
+    )
+    close(ours.wald_test(R, use_f=True).fvalue, ours.f_test(R).fvalue)
+    wide[0, -1] = 1.0
+    for wrong in (
+        lambda: ours.t_test(wide),
+        lambda: ours.t_test(R, r_matrix=R),
+        ours.wald_test,
+    ):
+        with pytest.raises(SpecError):
+            wrong()
+
+
 def test_a_likelihood_ratio_is_that_of_least_squares(ours, ols, data):
     smaller, theirs = tg.fit("y ~ x", data), smf.ols("y ~ x", data).fit()
     close(ours.compare_lr_test(smaller), tuple(ols.compare_lr_test(theirs)))

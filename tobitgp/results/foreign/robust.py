@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.diagnostics.training_draws import training_rows
 from tobitgp.errors import SpecError
 from tobitgp.kinds.fit_arguments import check_covariance
 from tobitgp.kinds.likelihood import LikelihoodParts
@@ -20,6 +21,7 @@ from tobitgp.typing import Array
 
 def with_scores(results: Any) -> LikelihoodParts:
     """The fit at its maximum, with the scores of its rows."""
+    training_rows(results.parts, "A robust covariance")
     results._refuse_dependent("A robust covariance")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -137,8 +137,8 @@ def scale(results: Any) -> float:
     """Square of sigma on the scale of the location, (REG2) of the theory pages; 1 for hazards."""
     if not known_facts(results).isdisjoint(HAZARDS):
         return 1.0
-    names, values = results._names[len(results._columns) :], results._rest.value
-    return float(values[names.index("sigma")] ** 2)
+    at = len(results._columns)
+    return float(results.params.iloc[at + results._names[at:].index("sigma")] ** 2)
 
 
 @where_defined
@@ -190,7 +190,7 @@ def eigenvals(results: Any) -> Array:
     D. A. Belsley, E. Kuh and R. E. Welsch (1980), *Regression Diagnostics*, section 3.2.
     """
     exog = as_dense(results.parts.rows.design.H)
-    return np.linalg.eigvalsh(exog.T @ exog)[::-1]
+    return np.asarray(np.linalg.eigvalsh(exog.T @ exog)[::-1], dtype=np.float64)
 
 
 @where_defined

@@ -83,6 +83,9 @@ def remove_data(results: Any) -> None:
     >>> res.predict({"age": [30.0]}).round(2).tolist()
     [0.61]
     """
+    if results.parts.training is None:
+        return
+    known = {"llnull": results.llnull} if hasattr(results, "llnull") else {}  # which takes the rows
     without = results._without_rows()
     vars(results).clear()
-    vars(results).update(vars(without))
+    vars(results).update(vars(without) | known)

@@ -125,8 +125,8 @@ STATSMODELS_NAMES: Mapping[str, ForeignName] = {
     "family": _here("The name of the family, as family= takes it."),
     "model": _here("Formula, names, endog and exog; no likelihood functions."),
     # Tests
-    "t_test": _here(_NORMAL),
-    "wald_test": _here("Chi-squared, with the covariance of maximum likelihood."),
+    "t_test": _here(f"{_NORMAL} r_matrix= is read."),
+    "wald_test": _here("Chi-squared, with the covariance of maximum likelihood; use_f=True is f_test()."),
     "f_test": _here(_F),
     "fvalue": _here(f"Of all coefficients but the intercept. {_F}"),
     "f_pvalue": _here("The upper tail of `fvalue`."),
