@@ -75,6 +75,35 @@ def test_scores_of_a_parametric_baseline_by_hand(data):
     np.testing.assert_allclose(res.schoenfeld_residuals["x"], expected, rtol=1e-10)
 
 
+def test_risk_sets_with_ties_late_entry_and_weights(data):
+    table = data.assign(
+        time=data["time"].round(1) + 0.1, entry=np.where(data.index % 3, 0.0, 0.05), w=data.index % 2 + 1
+    )
+    res = tg.fit("Surv(entry, time, event) ~ x", table, family=tg.PH("weibull"), weights="w")
+    b, t, e, x, w = res.params["x"], *(table[name].to_numpy() for name in ("time", "entry", "x", "w"))
+    r = [w * np.exp(b * x) * (t >= t[i]) * (e < t[i]) for i in range(len(t))]
+    expected = [x[i] - r[i] @ x / r[i].sum() for i in range(len(t))]
+    np.testing.assert_allclose(res.schoenfeld_residuals["x"], expected, rtol=1e-10)
+
+
+def test_robust_errors_of_bands_by_hand(data):
+    """log h_k + b x in band k; scores and information of the times themselves."""
+    cut = 0.5
+    res = tg.fit("Surv(time, event) ~ x", data, family=tg.PH("piecewise", bands=[cut]), method="mle")
+    t, x = data["time"].to_numpy(), data["x"].to_numpy()
+    exposure = np.column_stack([np.minimum(t, cut), np.maximum(t - cut, 0.0)])
+    event = np.column_stack([t <= cut, t > cut])
+    first, second, b = res.params
+    H = exposure * np.exp([first, second]) * np.exp(b * x)[:, None]
+    scores = np.column_stack([event - H, (event - H).sum(axis=1) * x])
+    h, hx, hxx = H.sum(axis=0), x @ H, x**2 @ H
+    V = np.linalg.inv([[h[0], 0.0, hx[0]], [0.0, h[1], hx[1]], [hx[0], hx[1], hxx.sum()]])
+    np.testing.assert_allclose(res.cov_params(), V, rtol=1e-6)
+    np.testing.assert_allclose(res.score_residuals, scores, atol=1e-8)
+    np.testing.assert_allclose(res.cov_HC0, V @ scores.T @ scores @ V, rtol=1e-6)
+    np.testing.assert_allclose(res.HC1_se, res.HC0_se * np.sqrt(40 / 37))
+
+
 def test_strata_have_risk_sets_and_baselines(data):
     res = tg.fit("Surv(time, event) ~ x + strata(g)", data, family=tg.PH("weibull"))
     b, x, t, g = res.params["x"], *(data[name].to_numpy() for name in ("x", "time", "g"))

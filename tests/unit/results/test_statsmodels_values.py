@@ -111,6 +111,11 @@ def test_values_with_weights(data):
     close(precise.wresid * np.sqrt(mean), wls.wresid)
     close(precise.resid, wls.resid)
     close(precise.get_hat_matrix_diag(), smf.glm(FORMULA, data, var_weights=data["w"]).fit().get_hat_matrix_diag())
+    table = data.assign(v=data["w"] / 7.3)
+    close(
+        tg.fit(FORMULA, table, weights="v", cov_type="HC0").HC0_se[COLUMNS],
+        smf.wls(FORMULA, table, weights=table["v"]).fit().HC0_se,
+    )
     frequent, glm = tg.fit(FORMULA, data, weights="w"), smf.glm(FORMULA, data, freq_weights=data["w"]).fit()
     close(frequent.nobs, glm._iweights.sum())
     close(frequent.get_hat_matrix_diag() * data["w"], glm.get_hat_matrix_diag())

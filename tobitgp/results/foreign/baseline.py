@@ -14,6 +14,7 @@ from tobitgp.diagnostics.training_draws import training_rows
 from tobitgp.errors import SpecError
 from tobitgp.results.counterfactuals import column_levels
 from tobitgp.results.hazards.cells import at_risk
+from tobitgp.results.hazards.partial_likelihood import risk_sets_of
 from tobitgp.results.hazards.proportionality import strata_of, tested_columns
 from tobitgp.results.why_not import where_defined
 from tobitgp.typing import Array
@@ -85,10 +86,10 @@ def schoenfeld_residuals(results: Any) -> pd.DataFrame:
     X = as_dense(training.design.H)[:, columns]
     log_ratio = results._log_relative_hazards
     ratio = risk.weight * np.exp(log_ratio - log_ratio.max(initial=-np.inf))
-    stratum = strata_of(parts, parts.written, len(X))
     out = np.full(X.shape, np.nan)
-    for i in np.flatnonzero(risk.event):
-        at = (stratum == stratum[i]) & (risk.entry < risk.exit[i]) & (risk.exit >= risk.exit[i])
-        out[i] = X[i] - ratio[at] @ X[at] / ratio[at].sum()
+    for here, sets in risk_sets_of(risk, strata_of(parts, parts.written, len(X))):
+        r, x, first = ratio[here], X[here], sets.share == 0.0  # before any of the events at a time has left
+        mean = sets.turns(r[:, None] * x)[first] / np.maximum(sets.turns(r), sets.events(r)[sets.time])[first, None]
+        out[here[sets.dead]] = x[sets.dead] - mean[sets.of_dead]
     names = [parts.state.linear.columns[j] for j in columns]
     return pd.DataFrame(out, index=training.labels, columns=names)
