@@ -314,7 +314,7 @@ def t_test(
     kind
         As of :meth:`cov_params`.
     r_matrix : (k, p) array, optional
-        The hypotheses, under the name of statsmodels.
+        The hypotheses as weights, pure numbers, under the name of statsmodels.
 
     Returns
     -------
