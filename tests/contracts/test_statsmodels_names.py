@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
 from support import statsmodels_page as page
-from support.kinds import KINDS, fitted
+from support.kinds import KINDS, fitted, rows
 
 import tobitgp as tg
 from tobitgp.errors import TobitGPError, UnavailableError
 from tobitgp.results.foreign.statsmodels_names import STATSMODELS_CLASSES, STATSMODELS_NAMES
+from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.why_not import WHY_NOT, known_facts, reason_of
 
 NOT_A_NUMBER = {"llf", "aic", "bic", "cov_type"}  # NaN, or the default, of a posterior
@@ -94,6 +95,38 @@ def test_a_name_has_a_value_or_a_reason(kind):
             said = str(error.value)
             assert reason.words in said or "a baseline or terms with priors" in said or "has its own, as" in said, name
         assert (row.meaning == "none") <= (reason is not None), name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_model_has_the_likelihood_of_a_maximum(kind):
+    res = fitted(kind)
+    if not isinstance(res, LikelihoodResults) or kind == "frailty":
+        with pytest.raises(UnavailableError, match=r"model\.loglike"):
+            res.model.loglike(res.params)
+        return
+    np.testing.assert_allclose(res.model.loglike(res.params), res.llf, rtol=1e-10)
+    free = np.isfinite(res.bse) & (res.bse > 0.0)
+    np.testing.assert_allclose(res.model.score(res.params)[free] * res.bse[free], 0.0, atol=1e-4)
+    moved = res.params + 0.1 * res.bse
+    assert res.model.loglike(moved) < res.llf
+    if kind == "box-cox":  # whose covariance takes the unit of the transformed response as known, (BC6)
+        return
+    positive = res.influence().columns.str.match(r"log\((?!.*\)\[)")
+    scale = np.where(positive, res.params, 1.0)
+    V = res.cov_params().to_numpy() / np.outer(scale, scale)
+    weight = np.ones(len(res.score_residuals)) if kind != "weights" else res.parts.rows.response.weight
+    step = res.influence().dropna().to_numpy()
+    np.testing.assert_allclose(
+        step, weight[:, None] * res.score_residuals @ V, rtol=1e-4, atol=1e-6 * np.abs(step).max()
+    )
+
+
+def test_robust_covariances_of_causes_are_those_of_each():
+    res = tg.fit("Surv(time, cause) ~ z", rows(), family="weibull")
+    found = res.cov_HC0.to_numpy()
+    for block, cause in ((found[:3, :3], res[1]), (found[3:, 3:], res[2])):
+        np.testing.assert_allclose(block, cause.cov_HC0, rtol=1e-5)
+    assert (found[:3, 3:] != 0.0).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -212,6 +212,19 @@ def tobit(data):
     return res, rows, theta, w, X
 
 
+def test_the_likelihood_of_censored_rows(tobit):
+    res, rows, theta, w, _ = tobit
+    other = theta + np.array([0.3, -0.2, 0.1])
+    params = [*other[:2], np.exp(other[2])]
+    close(res.model.loglike(params), w @ rows(other))
+    by_theta = optimize.approx_fprime(other, lambda t: w @ rows(t), 1e-6)
+    np.testing.assert_allclose(res.model.score(params), by_theta / [1.0, 1.0, params[2]], rtol=1e-4)
+    np.testing.assert_allclose(np.linalg.inv(-res.model.hessian(res.params)), res.cov_params(), rtol=1e-3)
+    for wrong in (params[:2], [*params[:2], -1.0], [np.nan, 0.0, 1.0]):
+        with pytest.raises(SpecError, match="params="):
+            res.model.loglike(wrong)
+
+
 def slopes(rows, theta):
     """Derivatives (n, k) of the log likelihood of rows."""
     return np.column_stack([optimize.approx_fprime(theta, lambda t, i=i: rows(t)[i], 1e-7) for i in range(60)]).T

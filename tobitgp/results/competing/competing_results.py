@@ -436,6 +436,7 @@ class CompetingRisksResults(Results):
     f_test = classical_tests.f_test
     compare_lr_test = classical_tests.compare_lr_test
     pseudo_rsquared = classical_tests.pseudo_rsquared
+    _sandwich = robust.sandwich_of_changes
     cov_HC0 = property(robust.cov_HC0)
     cov_HC1 = property(robust.cov_HC1)
     HC0_se = property(robust.HC0_se)

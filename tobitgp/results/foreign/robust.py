@@ -86,18 +86,17 @@ def get_robustcov_results(results: Any, cov_type: str = "HC1", *, groups: Any = 
     return type(results)(replace(found, covariance=V, unidentified=lost, cov_type=cov_type, sampling=sampling))
 
 
-def _sandwich(results: Any) -> Array:
-    """Robust covariance (k, k) of what is reported, by the influence of rows."""
-    parts = results.parts
-    change = results.influence().to_numpy()
-    used = np.isfinite(change).all(axis=1)
-    weight, last = parts.rows.response.weight, parts.last_rows() if hasattr(parts, "last_rows") else None
-    c = weight if last is None else weight[last]
-    positive = np.zeros(change.shape[1], dtype=bool)
-    if hasattr(parts, "positive"):
-        positive[len(results._columns) :] = parts.positive
-    D = change[used] * np.where(positive, np.asarray(results.params), 1.0)
-    return np.asarray(D.T @ D if parts.rows.sampling else (D.T / c) @ D)
+def sandwich(results: Any) -> Array:
+    """Robust covariance (k, k) of what is reported."""
+    return np.asarray(get_robustcov_results(results, "HC0").cov_params())
+
+
+def sandwich_of_changes(results: Any) -> Array:
+    """The same of a fit that is made of others, by the influence of rows."""
+    change, weight = results.influence().dropna(), results.parts.rows.response.weight
+    as_log = [str(one) != str(other) for one, other in zip(change.columns, results.params.index, strict=True)]
+    D = change.to_numpy() * np.where(as_log, results.params, 1.0)
+    return np.asarray(D.T @ D if results.parts.rows.sampling else (D.T / weight) @ D)
 
 
 @where_defined
@@ -108,7 +107,7 @@ def cov_HC0(results: Any) -> pd.DataFrame:
     ----------
     White (1982), Maximum likelihood estimation of misspecified models, *Econometrica* 50, 1-25.
     """
-    return pd.DataFrame(_sandwich(results), index=results._names, columns=results._names)
+    return pd.DataFrame(results._sandwich(), index=results._names, columns=results._names)
 
 
 @where_defined

@@ -125,7 +125,9 @@ STATSMODELS_NAMES: Mapping[str, ForeignName] = {
     "mle_settings": _none("Settings belong to the method.", "tg.MLE(...) has them, and fit_history the search."),
     "method": _here("The name of the method, e.g. mle or ep."),
     "family": _here("The name of the family, as family= takes it."),
-    "model": _here("Formula, names, endog and exog; no likelihood functions."),
+    "model": _here(
+        "Formula, names, endog, exog; loglike, score and hessian of all of params if by maximum likelihood."
+    ),
     # Tests
     "t_test": _here(f"{_NORMAL} r_matrix= is read."),
     "wald_test": _here("Chi-squared, with the covariance of maximum likelihood; use_f=True is f_test()."),
