@@ -188,6 +188,14 @@ def test_pairs_of_levels_are_those_of_statsmodels(ours, ols):
             ours.t_test_pairwise(wrong)
 
 
+def test_pairs_of_levels_do_not_depend_on_their_coding(ours, data):
+    found = ours.t_test_pairwise("C(g)").result_frame
+    for term in ("C(g, Sum)", "C(g, Helmert)", "C(g, Treatment('b'))"):
+        other = tg.fit(f"y ~ {term} + x", data).t_test_pairwise(term).result_frame
+        close(other[["coef", "std err", "pvalue-hs"]], found[["coef", "std err", "pvalue-hs"]])
+        assert list(other.index) == list(found.index)
+
+
 def test_outliers_of_normal_rows(ours):
     found = ours.outlier_test()
     close(found["student_resid"], ours.resid / np.sqrt(ours.scale))

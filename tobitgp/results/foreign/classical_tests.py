@@ -185,7 +185,7 @@ def t_test_pairwise(results: Any, term_name: str, method: str = "hs", alpha: flo
     >>> import tobitgp as tg
     >>> res = tg.fit("Surv(time, event) ~ C(ph_ecog)", tg.datasets.load("lung").query("ph_ecog < 3"), family="weibull")
     >>> res.t_test_pairwise("C(ph_ecog)").result_frame["coef"].round(2).to_dict()
-    {'1.0-0.0': -0.26, '2.0-0.0': -0.67, '2.0-1.0': -0.41}
+    {'1-0': -0.26, '2-0': -0.67, '2-1': -0.41}
     """
     from statsmodels.stats.contrast import MultiCompResult
     from statsmodels.stats.multitest import multipletests
@@ -219,7 +219,8 @@ def _pairs_of_levels(results: Any, term_name: str) -> tuple[Array, list[str], Ar
     R = np.zeros((len(pairs), len(tested)))
     for k, (high, low) in enumerate(pairs):
         R[k, [list(tested).index(parts.state.linear.columns[i]) for i in at]] = H[high, at] - H[low, at]
-    return R, [f"{levels[high]}-{levels[low]}" for high, low in pairs], H[:, at]
+    names = [f"{level:g}" if isinstance(level, float) else str(level) for level in levels]
+    return R, [f"{names[high]}-{names[low]}" for high, low in pairs], H[:, at]
 
 
 @where_defined
