@@ -29,6 +29,7 @@ CASES = [(page.stem, code) for page in sorted(FOLDER.glob("*.md")) for code in h
 @pytest.fixture(scope="module")
 def names(tmp_path_factory):
     from statsmodels.iolib.summary2 import summary_col
+    from statsmodels.stats.diagnostic import het_breuschpagan
 
     rng = np.random.default_rng(0)
     n = 60
@@ -67,6 +68,7 @@ def names(tmp_path_factory):
         "data": data,
         "path": path,
         "summary_col": summary_col,
+        "het_breuschpagan": het_breuschpagan,
         "lab": lab,
         "daily": daily,
         "river": river,

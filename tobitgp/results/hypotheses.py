@@ -281,7 +281,26 @@ def _predictors(parts: LikelihoodParts) -> Iterator[tuple[Columns, Array]]:
         yield choose_columns(X, free), offset + choose_columns(X, ~free) @ b[~free]
 
 
-def t_test(results: Fit, hypotheses: Any, kind: CovKind | None = None) -> ContrastResults:
+def _tested_columns(results: Fit, columns: Sequence[str], hypotheses: Any, r_matrix: Any) -> Any:
+    """Hypotheses, those about all parameters without the columns of parameters that are not tested."""
+    if (hypotheses is None) == (r_matrix is None):
+        raise SpecError("Hypotheses are given once, as the first argument or as r_matrix=.")
+    given = r_matrix if hypotheses is None else hypotheses
+    pair = isinstance(given, tuple) and len(given) == 2
+    matrix, names = given[0] if pair else given, results._names
+    known = isinstance(matrix, (np.ndarray, pd.DataFrame)) and np.shape(matrix)[-1:] == (len(names),)
+    if not known or len(names) == len(columns) or len(set(names)) < len(names):
+        return given
+    R, tested = np.asarray(matrix), np.isin(names, columns)
+    if R.dtype.kind not in "fiub" or R[..., ~tested].any():
+        return given
+    R = R[..., [names.index(name) for name in columns]]
+    return (R, given[1]) if pair else R
+
+
+def t_test(
+    results: Fit, hypotheses: Any = None, kind: CovKind | None = None, *, r_matrix: Any = None
+) -> ContrastResults:
     """Hypotheses about coefficients of all formulas, of a mixture about all parameters, each on its own.
 
     By (REG10) of the theory pages, of a mixture with the covariance (LR2); tails under a prior are those of (PRE3).
@@ -290,9 +309,12 @@ def t_test(results: Fit, hypotheses: Any, kind: CovKind | None = None) -> Contra
     ----------
     hypotheses : str, list of str, (k, p) array, or pair of such an array and k values
         For example ``"x = 0, z = 1"`` or ``"x - 2*z"``, or rows of weights of the p parameters. Names are those of
-        the table of coefficients that have a z; backticks may be around a name or the columns in it.
+        the table of coefficients that have a z; backticks may be around a name or the columns in it. Rows of weights of
+        all of ``params`` are read too where those of other parameters are 0.
     kind
         As of :meth:`cov_params`.
+    r_matrix : (k, p) array, optional
+        The hypotheses as weights, pure numbers, under the name of statsmodels.
 
     Returns
     -------
@@ -314,24 +336,36 @@ def t_test(results: Fit, hypotheses: Any, kind: CovKind | None = None) -> Contra
     age = quant -0.07     0.21 -0.34   0.73  -0.47   0.33
     """
     linear, columns = results._testable(kind)
-    R, null, names = read_constraints(columns, hypotheses)
+    R, null, names = read_constraints(columns, _tested_columns(results, columns, hypotheses, r_matrix))
     found = ContrastResults(names, null, linear.combine(R, null))
     warn_of_intervals(results, "t_test()", pd.DataFrame(found.conf_int(), index=names))
     return found
 
 
-def wald_test(results: Fit, hypotheses: Any, kind: CovKind | None = None) -> WaldResults:
+def wald_test(
+    results: Any,
+    hypotheses: Any = None,
+    kind: CovKind | None = None,
+    *,
+    r_matrix: Any = None,
+    use_f: bool = False,
+    scalar: bool = True,
+) -> Any:
     """Several hypotheses about coefficients of all formulas, of a mixture about all parameters, together.
 
     Parameters
     ----------
-    hypotheses, kind
+    hypotheses, kind, r_matrix
         As of :meth:`t_test`.
+    use_f : bool
+        Give what :meth:`f_test` gives.
+    scalar : bool
+        Read for programs written for statsmodels; statistics are numbers.
 
     Returns
     -------
     WaldResults
-        With ``statistic, pvalue, df, summary_frame()``.
+        With ``statistic, pvalue, df, summary_frame()``, pure numbers.
 
     Raises
     ------
@@ -351,7 +385,10 @@ def wald_test(results: Fit, hypotheses: Any, kind: CovKind | None = None) -> Wal
     chi2(2) = 1.316, p = 0.5179
     """
     linear, columns = results._testable(kind)
-    R, null, names = read_constraints(columns, hypotheses)
+    given = _tested_columns(results, columns, hypotheses, r_matrix)
+    if use_f:
+        return results.f_test(given)
+    R, null, names = read_constraints(columns, given)
     gap = linear.combine(R, null)
     found = joint_wald(gap)
     if found is None:

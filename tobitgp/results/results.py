@@ -47,6 +47,7 @@ from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.comparable import Subject, subject_of
 from tobitgp.results.counterfactuals import Change, ChangedRows
 from tobitgp.results.effect_questions import Effect, EffectRequest
+from tobitgp.results.foreign import broom, classical_tests, row_values, second_summary
 from tobitgp.results.joint import DRAWN, JointPosterior
 from tobitgp.results.parameter_estimates import CovKind, Linear, with_tested
 from tobitgp.results.paths import Paths
@@ -497,7 +498,7 @@ class Results:
     def model(self) -> ModelView:
         """Formula, specification and names of columns and parameters."""
         spec, columns = self._parts.spec, list(self._parts.state.linear.columns)
-        data = ModelData(self._names, self._parts.covariates)
+        data = ModelData(self._names, self._parts.covariates, self._parts.training)
         return ModelView(self.formula, spec, plain_text(spec.response.label), columns, data)
 
     @property
@@ -595,6 +596,32 @@ class Results:
     conformalise = conformal.conformalise
     _contrast = standardise.contrast_of
     _forest = figures.forest_rows
+
+    tidy = broom.tidy
+    glance = broom.glance
+    augment = broom.augment
+
+    fittedvalues = property(row_values.fittedvalues)
+    mu = property(row_values.mu)
+    resid = property(row_values.resid)
+    resid_response = property(row_values.resid_response)
+    resid_pearson = property(row_values.resid_pearson)
+    resid_deviance = property(row_values.resid_deviance)
+    martingale_residuals = property(row_values.martingale_residuals)
+    outlier_test = row_values.outlier_test
+    scale = property(row_values.scale)
+    normalized_cov_params = property(row_values.normalized_cov_params)
+    standard_errors = property(row_values.standard_errors)
+    use_t = property(row_values.use_t)
+    family = property(row_values.family)
+    k_constant = property(row_values.k_constant)
+    eigenvals = property(row_values.eigenvals)
+    condition_number = property(row_values.condition_number)
+    wald_test_terms = classical_tests.wald_test_terms
+    t_test_pairwise = classical_tests.t_test_pairwise
+    info_criteria = classical_tests.info_criteria
+    summary2 = second_summary.summary2
+    remove_data = second_summary.remove_data
 
     save = output.save
     report = output.report

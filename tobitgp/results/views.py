@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd
 
+from tobitgp.data.absorbed import as_dense
 from tobitgp.data.design import DesignState
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.table import in_days
 from tobitgp.data.training_summary import Facts, held_rows
+from tobitgp.errors import UnavailableError
 from tobitgp.formula.linear_terms import mentions
 from tobitgp.formula.spec import LinearPart, ModelSpec
 from tobitgp.typing import Array, Frame
@@ -86,6 +89,12 @@ class ModelData:
 
     param_names: list[str]
     frame: pd.DataFrame | None  # the covariates of the rows used; None where the fit holds no rows
+    training: TrainingData | None = None  # the rows used, of fits of one response and one cause
+
+    @property
+    def row_labels(self) -> pd.Index | None:
+        """Labels of the rows used."""
+        return None if self.training is None else pd.Index(self.training.labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +113,8 @@ class ModelView:
         Columns of the linear part.
     data : ModelData
         ``param_names``, and ``frame``, the covariates of the rows used; None where the fit holds no rows.
+    likelihood : callable, optional
+        The log likelihood as a function of the parameters, in nats; see ``loglike``.
     """
 
     formula: str
@@ -111,6 +122,42 @@ class ModelView:
     endog_names: str
     exog_names: list[str]
     data: ModelData
+    likelihood: Callable[[Any], float] | None = None  # of parameters as they are reported, where it is maximised
+
+    def loglike(self, params: Any) -> float:
+        """Log likelihood of the training rows in nats at values of all of ``params`` of the results."""
+        if self.likelihood is None:
+            raise UnavailableError(
+                "model.loglike() is the likelihood of rows that are independent, of fits by maximum likelihood; "
+                "log_likelihood_draws() of the results has the log likelihoods of rows under draws."
+            )
+        return self.likelihood(params)
+
+    def score(self, params: Any) -> Array:
+        """Derivatives (k,) of :meth:`loglike` by central differences, in nats per unit of the parameters."""
+        from statsmodels.tools.numdiff import approx_fprime
+
+        return np.asarray(approx_fprime(np.asarray(params, dtype=np.float64), self.loglike, centered=True))
+
+    def hessian(self, params: Any) -> Array:
+        """Second derivatives (k, k) of :meth:`loglike` by differences, in nats per unit of two parameters."""
+        from statsmodels.tools.numdiff import approx_hess
+
+        return np.asarray(approx_hess(np.asarray(params, dtype=np.float64), self.loglike))
+
+    @property
+    def exog(self) -> Array | None:
+        """Columns (n, p) of the linear part in the rows used, in their units; None without rows in memory."""
+        return None if self.data.training is None else as_dense(self.data.training.design.H)
+
+    @property
+    def endog(self) -> Array | None:
+        """Responses (n,) as recorded, in their units: values, limits of censored rows, middles of intervals."""
+        if self.data.training is None:
+            return None
+        lower, upper = self.data.training.response.within_window
+        low, high = (np.where(np.isfinite(a), a, b) for a, b in ((lower, upper), (upper, lower)))
+        return 0.5 * low + 0.5 * high
 
 
 def keep_covariates(training: TrainingData, data: Frame) -> pd.DataFrame:

@@ -6,11 +6,13 @@ tests, and by the page of the reference that this writes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from tobitgp.errors import UnavailableError
+from tobitgp.results.foreign.statsmodels_names import STATSMODELS_NAMES
 
 KINDS = {
     "process": "a Gaussian process",
@@ -149,7 +151,27 @@ NOT_LINEAR = Reason("The interface of marginaleffects reads coefficients of a li
 POWER_VARIES = Reason("The posterior is an average over powers, each with a different scale.", ("Box-Cox process",))
 NO_COMMON_RATIO = Reason("No ratio of hazards is the same at all times.", ("Box-Cox", "Box-Cox process"))
 
+NO_MEAN = Reason("The times have no mean.", ("no mean",))
+TIMES_OF_CAUSES = Reason("The time of the first event has no mean within the follow-up.", ("causes",))
+NO_PEARSON = Reason("A mixture has no one scale in which residuals could be measured.", ("mixture",))
+NO_DEVIANCE = Reason("The saturated model of a mixture is not defined.", ("mixture",))
+ONE_SIGMA = Reason("The noise has no scale that is the same in all rows.", (), ("one sigma", *HAZARDS))
+NOT_LEAST_SQUARES = Reason(
+    "The question is about rows of one location, whose likelihoods are like those of weighted least squares.",
+    (),
+    ("regression",),
+)
+OF_RESPONSES = Reason("Each response has its own.", ("several", "latent"), ("one sigma",))
+NO_MATRIX = Reason("The columns of several models are not one matrix.", ("several", "latent", "causes"))
+OF_CAUSES = Reason("Each cause has its own.", ("causes",))
+OF_CELLS = Reason("The rows are divided into cells of a Poisson likelihood.", ("piecewise",))
+CHANGING = Reason("Coefficients that change over time have no residuals of one coefficient.", ("changing effects",))
+
+_FOREIGN = {name: row for name, row in STATSMODELS_NAMES.items() if row.meaning == "none"}
+
 _LIKELIHOOD, _POSTERIOR = (NO_COLUMNS, NOT_MAXIMISED), (NOT_POSTERIOR, PRIORS_ONLY)
+_MEANS, _LEVERAGE = (NO_MEAN, TIMES_OF_CAUSES, PARTS), (NOT_LEAST_SQUARES,)
+_SCALES = (OF_RESPONSES, OF_CAUSES, NO_PEARSON, POWER_VARIES, ONE_SIGMA)
 
 # Public names that not every kind of fit has, and why a fit may have none. Where no reason holds, an answer is missing.
 WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
@@ -199,6 +221,32 @@ WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     "summary": (),
     **dict.fromkeys(("plot", "plot_calibration", "plot_cox_snell", "plot_predictive_check", "plot_residuals"), ()),
     **dict.fromkeys(("default_model_infos", "df_model", "df_resid", "model", "parts", "report", "to_maketables"), ()),
+    # Under the names of statsmodels
+    **{name: (Reason(row.words),) for name, row in _FOREIGN.items()},
+    **dict.fromkeys(("fittedvalues", "mu", "resid", "resid_response"), _MEANS),
+    "resid_pearson": (*_MEANS, NO_PEARSON),
+    "wresid": (*_LEVERAGE, ONE_SIGMA),
+    "resid_deviance": (NO_DEVIANCE,),
+    "outlier_test": (OF_RESPONSES,),
+    **dict.fromkeys(("deviance", "resid_working", "get_hat_matrix_diag", "get_influence"), _LEVERAGE),
+    "scale": _SCALES,
+    "normalized_cov_params": (NO_ERRORS, *_SCALES),
+    **dict.fromkeys(("eigenvals", "condition_number"), (NO_COLUMNS, NO_MATRIX)),
+    "k_constant": (NO_COLUMNS,),
+    "covariance_type": (NOT_MAXIMISED,),
+    **dict.fromkeys(("cov_HC0", "cov_HC1", "HC0_se", "HC1_se"), (*_LIKELIHOOD, SHARED)),
+    "get_robustcov_results": (*_LIKELIHOOD, SHARED, OF_CAUSES, OF_CELLS),
+    "score_residuals": (*_LIKELIHOOD, SHARED, OF_CAUSES),
+    **dict.fromkeys(("compare_lr_test", "pseudo_rsquared"), _LIKELIHOOD),
+    "f_test": (NO_SLOPES, NOT_MAXIMISED),
+    **dict.fromkeys(("fvalue", "f_pvalue"), (*_LIKELIHOOD, OF_CAUSES)),
+    "bic_llf": (NOT_MAXIMISED,),
+    "wald_test_terms": (NO_COLUMNS, NO_ERRORS),
+    "t_test_pairwise": (NO_COLUMNS, NO_ERRORS, OF_RESPONSES, OF_CAUSES),
+    "standard_errors": (NO_ERRORS,),
+    **dict.fromkeys(("baseline_cumulative_hazard", "baseline_cumulative_hazard_function"), (SHARED, NOT_HAZARDS)),
+    "schoenfeld_residuals": (SHARED, NOT_HAZARDS, CHANGING),
+    **dict.fromkeys(("family", "info_criteria", "martingale_residuals", "summary2", "use_t"), ()),
 }
 
 NO_PRIORS = "Maximum likelihood has no priors; method='ep' fits under priors where the family has it."
@@ -206,6 +254,7 @@ _AT_ROWS = "predict() answers about the response, and plot_effect() draws it alo
 _OF_CAUSE = "res[cause] is the fit of one cause."
 # What serves instead, by name; by the words of a reason where it does not depend on the name.
 INSTEAD: Mapping[str, str] = {
+    **{name: row.instead for name, row in _FOREIGN.items()},
     "bootstrap": "A posterior has draws, by sample() and posterior(); cov_type='HC0' and 'cluster' are of maxima.",
     "priors": NO_PRIORS,
     "plot_terms": "plot() draws the fit, with a panel for each process where there are several.",
@@ -215,6 +264,13 @@ INSTEAD: Mapping[str, str] = {
     "marginal_effects": _AT_ROWS,
     "get_margeff": _AT_ROWS,
     CAUSES.words: _OF_CAUSE,
+    OF_CAUSES.words: _OF_CAUSE,
+    OF_RESPONSES.words: "res[response] is the fit of one response.",
+    NO_MEAN.words: "predict() has medians, and residuals('martingale') are defined.",
+    ONE_SIGMA.words: "predict(what='sigma') has the scale of each row, where rows have one.",
+    NOT_LEAST_SQUARES.words: "residuals() and, by maximum likelihood, influence() are of other fits too.",
+    OF_CELLS.words: "cov_HC0 is the robust covariance.",
+    CHANGING.words: "proportionality() tests coefficients, and plot() draws them.",
     TAILS_OF_CAUSES.words: "predict_restricted_mean() is the mean up to a time.",
     ONE_CAUSE.words: "Surv(time, cause) with several causes fits competing risks.",
     NOBODY_CURED.words: "tg.fit(..., cure='~ 1') fits a cure model.",
@@ -234,12 +290,16 @@ INSTEAD: Mapping[str, str] = {
 
 def known_facts(results: Any) -> frozenset[str]:
     """What reasons ask about a fit."""
-    rows = getattr(results.parts, "training", None) is not None
-    scale = getattr(getattr(results.parts, "spec", None), "scale", None)
+    parts = results.parts
+    rows = getattr(parts, "training", None) is not None
+    scale = getattr(getattr(parts, "spec", None), "scale", None)
     facts = {
         results._kind: True,
         "likelihood": results.evidence_kind == "loglik",
         "no rows": not rows,
+        "no mean": bool(results._no_mean),
+        "one sigma": "sigma" in results._names[len(results._columns) :],
+        "changing effects": bool(getattr(getattr(parts, "written", None), "changing", ())),
         "noise process": scale is not None and len(scale.gps) > 0,
         "noise-free": bool(getattr(results.parts, "noise_free", False)),
     }
@@ -264,3 +324,21 @@ def unavailable(results: Any, what: str, name: str) -> UnavailableError:
     words = f"not available for {kind} yet." if reason is None else f"not defined for {kind}. {reason.words}"
     instead = INSTEAD.get(name, "") or ("" if reason is None else INSTEAD.get(reason.words, ""))
     return UnavailableError(f"{what}: {words} {instead}".rstrip())
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def where_defined(question: Callable[_P, _R]) -> Callable[_P, _R]:
+    """A question that raises the reason where it has no meaning for a fit."""
+    name = question.__name__
+
+    @wraps(question)
+    def answer(*args: _P.args, **options: _P.kwargs) -> _R:
+        results: Any = args[0]
+        if reason_of(WHY_NOT[name], known_facts(results)) is not None:
+            raise unavailable(results, f"res.{name}", name)
+        return question(*args, **options)
+
+    return answer

@@ -28,6 +28,7 @@ from tobitgp.results.competing.cause_draws import MOVE, CauseDraws, cause_averag
 from tobitgp.results.competing.cause_estimates import IndependentLinear, beside, sums, tables, words
 from tobitgp.results.competing.competing_parts import CompetingParts, RowsOfCause, SeenCauses
 from tobitgp.results.competing.first_times import DRAWS, FirstTimes
+from tobitgp.results.foreign import classical_tests, robust, row_values
 from tobitgp.results.likelihood import bootstrap
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.parameter_estimates import CovKind
@@ -430,6 +431,16 @@ class CompetingRisksResults(Results):
     concordance_index = competing_questions.concordance_index
     check = competing_questions.check
     bootstrap = bootstrap.bootstrap
+    covariance_type = property(row_values.covariance_type)
+    bic_llf = property(classical_tests.bic_llf)
+    f_test = classical_tests.f_test
+    compare_lr_test = classical_tests.compare_lr_test
+    pseudo_rsquared = classical_tests.pseudo_rsquared
+    _sandwich = robust.sandwich_of_changes
+    cov_HC0 = property(robust.cov_HC0)
+    cov_HC1 = property(robust.cov_HC1)
+    HC0_se = property(robust.HC0_se)
+    HC1_se = property(robust.HC1_se)
     influence = cause_refits.influence
     profile_interval = cause_refits.profile_interval
     k_hat = validation.k_hat

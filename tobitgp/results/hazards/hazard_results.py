@@ -24,6 +24,7 @@ from tobitgp.results import column_effects, figures, hazard_ratios, joint_draws,
 from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.counterfactuals import Change, ChangedRows
+from tobitgp.results.foreign import baseline, classical_tests, robust, row_values
 from tobitgp.results.hazards import hazard_questions, piecewise_likelihood
 from tobitgp.results.hazards.cell_times import HazardTimes
 from tobitgp.results.hazards.cells import at_risk, exposures
@@ -372,3 +373,29 @@ class HazardResults(Results):
     plot_effect = figures.plot_effect
     plot_terms = figures.plot_terms
     plot_residuals = figures.plot_residuals
+
+    covariance_type = property(row_values.covariance_type)
+    bic_llf = property(classical_tests.bic_llf)
+    f_test = classical_tests.f_test
+    fvalue = property(classical_tests.fvalue)
+    f_pvalue = property(classical_tests.f_pvalue)
+    compare_lr_test = classical_tests.compare_lr_test
+    pseudo_rsquared = classical_tests.pseudo_rsquared
+    _sandwich = robust.sandwich_of_changes
+    cov_HC0 = property(robust.cov_HC0)
+    cov_HC1 = property(robust.cov_HC1)
+    HC0_se = property(robust.HC0_se)
+    HC1_se = property(robust.HC1_se)
+    score_residuals = property(robust.score_residuals)
+    baseline_cumulative_hazard = property(baseline.baseline_cumulative_hazard)
+    baseline_cumulative_hazard_function = property(baseline.baseline_cumulative_hazard_function)
+    schoenfeld_residuals = property(baseline.schoenfeld_residuals)
+
+    def _scores_of_rows(self) -> Array:
+        """Derivatives (n, k) of the log likelihood of rows in the coefficients of the log hazard."""
+        return piecewise_likelihood.scores_of_rows(self._parts, written=True)
+
+    @property
+    def _log_relative_hazards(self) -> Array:
+        """Log hazards (n,) of the training rows but for the baseline."""
+        return -self._location()

@@ -88,12 +88,16 @@ def fit_again(cells: RegressionParts, fixed: Mapping[str, float]) -> RegressionP
         raise SpecError(str(error)) from error
 
 
-def scores_of_rows(parts: HazardParts) -> Array:
-    """Derivatives (n, p) of the log likelihood of each row in the coefficients of the log hazard as they are fitted."""
+def scores_of_rows(parts: HazardParts, *, written: bool = False) -> Array:
+    """Derivatives (n, p) of the log likelihood of each row in the coefficients of the log hazard as they are fitted.
+
+    Or as they are ``written``, of columns that are not centred.
+    """
     cells = cells_at_maximum(parts, "influence()")
     alike, number = _numbered(parts)
     design = cells.rows.design
-    H, hazard = as_dense(cells.designs(design)[0]), np.exp(-cells.predictors(design)[0])
+    H = as_dense(design.H if written else cells.designs(design)[0])
+    hazard = np.exp(-cells.predictors(design)[0])
     event, exposure = _events_and_exposures(parts)
     own = number[alike]
     left = np.where(own >= 0, event - hazard[own] * exposure, 0.0)

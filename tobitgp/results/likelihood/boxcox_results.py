@@ -135,6 +135,10 @@ class BoxCoxResults(LikelihoodResults):
     def _reported(self) -> BoxCoxParts:
         return in_own_unit(self._parts)
 
+    @property
+    def _written_maximum(self) -> BoxCoxParts:
+        return replace(self._reported, log_unit=0.0)
+
     @cached_property
     def _rest(self) -> Transformed:
         found = scale_estimates(self._reported)

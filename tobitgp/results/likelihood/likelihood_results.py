@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -36,6 +37,7 @@ from tobitgp.results import column_effects, figures, hazard_ratios, joint_draws,
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.counterfactuals import Change, ChangedRows
 from tobitgp.results.effect_questions import Effect, EffectRequest
+from tobitgp.results.foreign import classical_tests, robust, row_values
 from tobitgp.results.hypotheses import WaldResults, likelihood_ratio
 from tobitgp.results.likelihood import bootstrap, influence, profile_intervals
 from tobitgp.results.likelihood.likelihood_averages import likelihood_averages, likelihood_effect
@@ -46,6 +48,7 @@ from tobitgp.results.likelihood.likelihood_draws import (
     draw_estimates,
     drawn_responses,
 )
+from tobitgp.results.likelihood.likelihood_function import log_likelihood_at
 from tobitgp.results.likelihood.parametric_times import TimesWithin
 from tobitgp.results.parameter_estimates import CovKind, Linear, Transformed
 from tobitgp.results.ratios import Contrasts
@@ -53,6 +56,7 @@ from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
 from tobitgp.results.survival import TimeRows, Times
+from tobitgp.results.views import ModelView
 from tobitgp.results.words import Words
 from tobitgp.typing import Array, Frame, IntArray
 
@@ -350,6 +354,40 @@ class LikelihoodResults(Results):
     plot_terms = figures.plot_terms
     plot_effect = figures.plot_effect
     plot_residuals = figures.plot_residuals
+
+    covariance_type = property(row_values.covariance_type)
+    bic_llf = property(classical_tests.bic_llf)
+    f_test = classical_tests.f_test
+    fvalue = property(classical_tests.fvalue)
+    f_pvalue = property(classical_tests.f_pvalue)
+    compare_lr_test = classical_tests.compare_lr_test
+    pseudo_rsquared = classical_tests.pseudo_rsquared
+    cov_HC0 = property(robust.cov_HC0)
+    cov_HC1 = property(robust.cov_HC1)
+    HC0_se = property(robust.HC0_se)
+    HC1_se = property(robust.HC1_se)
+    score_residuals = property(robust.score_residuals)
+    get_robustcov_results = robust.get_robustcov_results
+    _sandwich = robust.sandwich
+
+    @property
+    def model(self) -> ModelView:
+        """Formula, specification, names of columns and parameters, and the likelihood as a function of these."""
+        independent = getattr(self._parts, "frailty", None) is None
+        likelihood = partial(log_likelihood_at, self._written_maximum) if independent else None
+        return replace(super().model, likelihood=likelihood)
+
+    @property
+    def _written_maximum(self) -> LikelihoodParts:
+        """Parts at whose maximum, and in whose distributions, parameters are in the user's units."""
+        return self._reported
+
+    def _scores_of_rows(self) -> Array:
+        """Derivatives (n, k) of the log likelihood of rows, or subjects, in the parameters of the maximum."""
+        found = robust.with_scores(self)
+        scores, k = found.maximum.scores, len(found.names)
+        scores = scores if isinstance(scores, np.ndarray) else scores.toarray()  # of an absorbed factor
+        return np.asarray(scores @ np.linalg.inv(found.moved(np.eye(k))).T)
 
 
 def response_residuals(parts: LikelihoodParts, asked: Asked) -> Array:

@@ -16,6 +16,7 @@ from tobitgp.kinds.parametric import ParametricParts
 from tobitgp.results import figures, hazard_ratios
 from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Estimated, Population, Sought
+from tobitgp.results.foreign import baseline
 from tobitgp.results.hazards.cells import at_risk
 from tobitgp.results.hazards.hazard_questions import without_strata
 from tobitgp.results.hazards.proportionality import (
@@ -226,6 +227,15 @@ class ParametricHazardResults(LikelihoodResults):
 
     def _forest(self, terms: Any, alpha: float, *, ratios: bool) -> list[Any]:
         return figures.forest_rows(self, self._own_terms() if terms is None else terms, alpha, ratios=ratios)
+
+    baseline_cumulative_hazard = property(baseline.baseline_cumulative_hazard)
+    baseline_cumulative_hazard_function = property(baseline.baseline_cumulative_hazard_function)
+    schoenfeld_residuals = property(baseline.schoenfeld_residuals)
+
+    @property
+    def _log_relative_hazards(self) -> Array:
+        """Log hazards (n,) of the training rows but for the baseline."""
+        return self._parts.predictors(self._parts.rows.design)[0]
 
     plot_forest = figures.plot_forest
 

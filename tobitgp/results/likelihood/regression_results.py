@@ -16,6 +16,7 @@ from tobitgp.kinds.regression import RegressionParts, log_ratios
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.regression.deviance_residuals import deviance
 from tobitgp.results import figures
+from tobitgp.results.foreign import leverage, row_values
 from tobitgp.results.likelihood import marginaleffects
 from tobitgp.results.likelihood.accelerated_paths import along_regression
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults, response_residuals
@@ -107,6 +108,12 @@ class RegressionResults(LikelihoodResults):
     plot = figures.plot
     plot_forest = figures.plot_forest
     to_marginaleffects = marginaleffects.to_marginaleffects
+
+    deviance = property(row_values.deviance)
+    wresid = property(row_values.wresid)
+    resid_working = property(leverage.resid_working)
+    get_hat_matrix_diag = leverage.get_hat_matrix_diag
+    get_influence = leverage.get_influence
 
 
 def estimated_slopes(parts: LikelihoodParts) -> float:

@@ -28,6 +28,7 @@ from tobitgp.mixture.predictive_rows import PredictiveRows
 from tobitgp.numerics.sampling import Rng, generator
 from tobitgp.results import figures
 from tobitgp.results.compare import rank_table
+from tobitgp.results.foreign import classical_tests, row_values
 from tobitgp.results.mixture.bound_tables import history_table, posterior_table, row_table
 from tobitgp.results.mixture.mixture_draws import ComponentDraws, draw_components, draw_rows
 from tobitgp.results.mixture.mixture_predictions import (
@@ -291,6 +292,9 @@ class MixtureResults(Results):
     def method(self) -> str:
         """Name of the method: ``"vbcm"``, ``"svbcm"`` or ``"em"``."""
         return self._parts.fit.method.name
+
+    covariance_type = property(row_values.covariance_type)
+    bic_llf = property(classical_tests.bic_llf)
 
     @property
     def cov_type(self) -> str:

@@ -1,0 +1,1 @@
+"""Questions under the names of other packages."""

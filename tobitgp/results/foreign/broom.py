@@ -1,0 +1,153 @@
+"""Tables of a fit with the column names of R's package broom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.results.predict import check_probability
+from tobitgp.results.why_not import WHY_NOT, known_facts, reason_of
+
+TIDY = ("term", "estimate", "std.error", "statistic", "p.value", "conf.low", "conf.high")
+
+
+def tidy(results: Any, *, conf_level: float = 0.95, exponentiate: bool = False) -> pd.DataFrame:
+    """Parameters in the columns of broom's ``tidy()``.
+
+    Parameters
+    ----------
+    conf_level : float
+        Probability of the intervals.
+    exponentiate : bool
+        Whether coefficients and their limits are exponentials: ratios of hazards or times.
+
+    Returns
+    -------
+    DataFrame
+        A row for each parameter; columns ``term, estimate, std.error, statistic, p.value, conf.low, conf.high`` in the
+        user's units, NaN where a fit has no such number. Standard errors are those of the coefficients themselves.
+
+    Raises
+    ------
+    SpecError
+        If ``conf_level`` does not lie between 0 and 1.
+
+    References
+    ----------
+    D. Robinson, A. Hayes and S. Couch, *broom: convert statistical objects into tidy tibbles*, methods of ``survreg``
+    and ``coxph``; (REG8) and (PRE3) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> res.tidy()[["term", "estimate", "std.error", "p.value"]].round(2)
+            term  estimate  std.error  p.value
+    0  Intercept      5.12       9.04     0.57
+    1        age     -0.14       0.19     0.46
+    2      sigma      5.00       0.00      NaN
+    """
+    level = check_probability("conf_level", conf_level)
+    if reason_of(WHY_NOT["bse"], known_facts(results)) is None:
+        frame = results._parameter_frame(1.0 - level).iloc[:, : len(TIDY) - 1]
+    else:
+        frame = results.params.to_frame().reindex(columns=range(len(TIDY) - 1))
+        frame[0] = results.params
+    out = frame.set_axis(list(TIDY[1:]), axis=1).set_axis(pd.Index(results._names, name="term")).reset_index()
+    if exponentiate:
+        columns, p = ["estimate", "conf.low", "conf.high"], len(results._columns)
+        out.loc[: p - 1, columns] = np.exp(out.loc[: p - 1, columns])
+    return out
+
+
+def glance(results: Any) -> pd.DataFrame:
+    """The fit in one row, in the columns of broom's ``glance()``, the same for every kind.
+
+    Returns
+    -------
+    DataFrame
+        One row; columns ``nobs``, ``nevent`` (the number of uncensored rows), ``df`` (estimated parameters),
+        ``df.residual``, ``logLik``, ``AIC``, ``BIC`` in nats and on the scale of deviances, ``sigma`` on the scale of
+        the location, ``logEvidence`` in nats, ``method`` and ``converged``; NaN where a fit has no such number.
+
+    References
+    ----------
+    D. Robinson, A. Hayes and S. Couch, *broom: convert statistical objects into tidy tibbles*, methods of ``lm``,
+    ``survreg`` and ``coxph``; (REG2) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
+    >>> res.glance()[["nobs", "nevent", "df", "df.residual", "logLik", "AIC"]].round(2)
+       nobs  nevent   df  df.residual  logLik    AIC
+    0  20.0       7  3.0         17.0  -29.23  64.46
+    """
+
+    def known(name: str) -> float:
+        return float(getattr(results, name, np.nan))
+
+    variance = known("scale") if "sigma" in results._names else np.nan
+    values = {
+        "nobs": results.nobs,
+        "nevent": int(results.parts.facts.counts["exact"]),
+        "df": results._n_units - known("df_resid"),
+        "df.residual": known("df_resid"),
+        "logLik": known("llf"),
+        "AIC": known("aic"),
+        "BIC": known("bic"),
+        "sigma": float(np.sqrt(variance)),
+        "logEvidence": known("log_evidence"),
+        "method": results.method,
+        "converged": results.converged,
+    }
+    return pd.DataFrame([values])
+
+
+def augment(results: Any) -> pd.DataFrame:
+    """Covariates of the training rows used, with what the fit says of each, in the columns of broom's ``augment()``.
+
+    Returns
+    -------
+    DataFrame
+        By the labels of the data: covariates, ``.fitted``, the mean of the response before censoring or, where times
+        have no mean, its median, ``.se.fit``, both in units of the response, ``.resid``, the response less its mean or
+        martingale residuals, pure numbers, and ``.std.resid``, quantile residuals in standard deviations. Several
+        responses follow each other, named in the column ``response``.
+
+    Raises
+    ------
+    SpecError
+        If the fit holds no training rows.
+
+    References
+    ----------
+    D. Robinson, A. Hayes and S. Couch, *broom: convert statistical objects into tidy tibbles*, method of ``survreg``;
+    (PRE1) and (REG12) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
+    >>> res.augment().head(2).round(2)
+        age  .fitted  .se.fit  .resid  .std.resid
+    0  57.7    -3.91     3.41   -2.53        0.43
+    1  50.9    -2.80     2.34    3.50        0.59
+    """
+    if hasattr(results, "responses"):
+        each = {name: augment(results[name]).assign(response=name) for name in results.responses}
+        return pd.concat(each.values())
+    has_mean = reason_of(WHY_NOT["resid"], known_facts(results)) is None
+    fitted = results.predict(what="uncensored" if has_mean else "median", se=True)
+    columns = {
+        ".fitted": fitted["estimate"],
+        ".se.fit": fitted["se"],
+        ".resid": results.residuals("response" if has_mean else "martingale"),
+        ".std.resid": results.residuals("quantile"),
+    }
+    rows = results.parts.rows
+    found = pd.DataFrame({name: column.to_numpy()[rows.kept] for name, column in columns.items()}, index=rows.labels)
+    covariates = results.parts.covariates
+    return found if covariates is None else pd.concat([covariates.set_axis(rows.labels), found], axis=1)
