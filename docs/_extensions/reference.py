@@ -27,7 +27,7 @@ _ELSEWHERE = {
     "DynamicAUC": "tobitgp.metrics.DynamicAUC",
     "Evidence": "tobitgp.kinds.process.Evidence",
     "Finding": "tobitgp.diagnostics.residual_tests.Finding",
-    "InfluenceMeasures": "tobitgp.results.foreign.leverage.InfluenceMeasures",
+    "InfluenceMeasures": "tobitgp.results.interfaces.leverage.InfluenceMeasures",
     "KHat": "tobitgp.diagnostics.k_hat.KHat",
     "LOO": "tobitgp.diagnostics.elpd.LOO",
     "ModelView": "tobitgp.results.views.ModelView",

@@ -12,7 +12,7 @@ from support.kinds import KINDS, fitted, rows
 
 import tobitgp as tg
 from tobitgp.errors import TobitGPError, UnavailableError
-from tobitgp.results.foreign.statsmodels_names import STATSMODELS_CLASSES, STATSMODELS_NAMES
+from tobitgp.results.interfaces.statsmodels_names import STATSMODELS_CLASSES, STATSMODELS_NAMES
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.why_not import WHY_NOT, known_facts, reason_of
 

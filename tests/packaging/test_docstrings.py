@@ -12,7 +12,7 @@ from support.equations import named_in, tags
 from support.public import ANSWERS, OPTIONS, Public, public
 
 import tobitgp as tg
-from tobitgp.results.foreign.statsmodels_names import STATSMODELS_NAMES
+from tobitgp.results.interfaces.statsmodels_names import STATSMODELS_NAMES
 
 docscrape = pytest.importorskip("numpydoc.docscrape", reason="needs numpydoc")
 

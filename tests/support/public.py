@@ -29,7 +29,7 @@ ANSWERS = (
     "tobitgp.diagnostics.elpd.LOO",
     "tobitgp.diagnostics.elpd.WAIC",
     "tobitgp.results.views.ModelView",
-    "tobitgp.results.foreign.leverage.InfluenceMeasures",
+    "tobitgp.results.interfaces.leverage.InfluenceMeasures",
     "tobitgp.flow.trend.FlowNormalised",
     "tobitgp.nondetects.group_tests.GroupResults",
     "tobitgp.nondetects.kendall.KendallResults",

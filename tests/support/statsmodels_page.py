@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tobitgp.results.foreign.statsmodels_names import STATSMODELS_CLASSES, STATSMODELS_NAMES
+from tobitgp.results.interfaces.statsmodels_names import STATSMODELS_CLASSES, STATSMODELS_NAMES
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "statsmodels.md"
 
@@ -100,7 +100,7 @@ def documented(own: set[str]) -> str:
     block = f".. currentmodule:: tobitgp\n\n.. autosummary::\n   :toctree: generated\n\n{links}\n"
     answers = (
         ".. autosummary::\n   :toctree: generated\n   :template: autosummary/whole.rst\n\n"
-        "   ~tobitgp.results.foreign.leverage.InfluenceMeasures\n"
+        "   ~tobitgp.results.interfaces.leverage.InfluenceMeasures\n"
     )
     return f"## Details\n\n```{{eval-rst}}\n{block}```\n\n```{{eval-rst}}\n{answers}```\n"
 

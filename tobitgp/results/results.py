@@ -47,7 +47,7 @@ from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.comparable import Subject, subject_of
 from tobitgp.results.counterfactuals import Change, ChangedRows
 from tobitgp.results.effect_questions import Effect, EffectRequest
-from tobitgp.results.foreign import broom, classical_tests, row_values, second_summary
+from tobitgp.results.interfaces import broom, classical_tests, row_values, second_summary
 from tobitgp.results.joint import DRAWN, JointPosterior
 from tobitgp.results.parameter_estimates import CovKind, Linear, with_tested
 from tobitgp.results.paths import Paths

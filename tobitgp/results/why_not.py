@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from tobitgp.errors import UnavailableError
-from tobitgp.results.foreign.statsmodels_names import STATSMODELS_NAMES
+from tobitgp.results.interfaces.statsmodels_names import STATSMODELS_NAMES
 
 KINDS = {
     "process": "a Gaussian process",

@@ -7,7 +7,7 @@ from support.kinds import KINDS, fitted
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.results.foreign.broom import TIDY
+from tobitgp.results.interfaces.broom import TIDY
 
 GLANCE = ["nobs", "nevent", "df", "df.residual", "logLik", "AIC", "BIC", "sigma", "logEvidence", "method", "converged"]
 

@@ -28,7 +28,7 @@ from tobitgp.results.competing.cause_draws import MOVE, CauseDraws, cause_averag
 from tobitgp.results.competing.cause_estimates import IndependentLinear, beside, sums, tables, words
 from tobitgp.results.competing.competing_parts import CompetingParts, RowsOfCause, SeenCauses
 from tobitgp.results.competing.first_times import DRAWS, FirstTimes
-from tobitgp.results.foreign import classical_tests, robust, row_values
+from tobitgp.results.interfaces import classical_tests, robust, row_values
 from tobitgp.results.likelihood import bootstrap
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.parameter_estimates import CovKind

@@ -24,7 +24,6 @@ from tobitgp.results import column_effects, figures, hazard_ratios, joint_draws,
 from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.counterfactuals import Change, ChangedRows
-from tobitgp.results.foreign import baseline, classical_tests, robust, row_values
 from tobitgp.results.hazards import hazard_questions, piecewise_likelihood
 from tobitgp.results.hazards.cell_times import HazardTimes
 from tobitgp.results.hazards.cells import at_risk, exposures
@@ -36,6 +35,7 @@ from tobitgp.results.hazards.proportionality import (
     tested_columns,
 )
 from tobitgp.results.hazards.row_paths import along_hazards
+from tobitgp.results.interfaces import baseline, classical_tests, robust, row_values
 from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.parameter_estimates import Linear, Transformed
 from tobitgp.results.paths import Paths

@@ -37,8 +37,8 @@ from tobitgp.results import column_effects, figures, hazard_ratios, joint_draws,
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.counterfactuals import Change, ChangedRows
 from tobitgp.results.effect_questions import Effect, EffectRequest
-from tobitgp.results.foreign import classical_tests, robust, row_values
 from tobitgp.results.hypotheses import WaldResults, likelihood_ratio
+from tobitgp.results.interfaces import classical_tests, robust, row_values
 from tobitgp.results.likelihood import bootstrap, influence, profile_intervals
 from tobitgp.results.likelihood.likelihood_averages import likelihood_averages, likelihood_effect
 from tobitgp.results.likelihood.likelihood_draws import (

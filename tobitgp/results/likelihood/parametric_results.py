@@ -16,7 +16,6 @@ from tobitgp.kinds.parametric import ParametricParts
 from tobitgp.results import figures, hazard_ratios
 from tobitgp.results.anova import term_tests
 from tobitgp.results.averages import Estimated, Population, Sought
-from tobitgp.results.foreign import baseline
 from tobitgp.results.hazards.cells import at_risk
 from tobitgp.results.hazards.hazard_questions import without_strata
 from tobitgp.results.hazards.proportionality import (
@@ -25,6 +24,7 @@ from tobitgp.results.hazards.proportionality import (
     tested_columns,
 )
 from tobitgp.results.hazards.row_paths import along_parametric
+from tobitgp.results.interfaces import baseline
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.likelihood.parametric_times import TimesOfBaseline, warn_infinite
 from tobitgp.results.parameter_estimates import Linear

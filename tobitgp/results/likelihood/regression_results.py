@@ -16,7 +16,7 @@ from tobitgp.kinds.regression import RegressionParts, log_ratios
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.regression.deviance_residuals import deviance
 from tobitgp.results import figures
-from tobitgp.results.foreign import leverage, row_values
+from tobitgp.results.interfaces import leverage, row_values
 from tobitgp.results.likelihood import marginaleffects
 from tobitgp.results.likelihood.accelerated_paths import along_regression
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults, response_residuals

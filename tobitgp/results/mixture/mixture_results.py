@@ -28,7 +28,7 @@ from tobitgp.mixture.predictive_rows import PredictiveRows
 from tobitgp.numerics.sampling import Rng, generator
 from tobitgp.results import figures
 from tobitgp.results.compare import rank_table
-from tobitgp.results.foreign import classical_tests, row_values
+from tobitgp.results.interfaces import classical_tests, row_values
 from tobitgp.results.mixture.bound_tables import history_table, posterior_table, row_table
 from tobitgp.results.mixture.mixture_draws import ComponentDraws, draw_components, draw_rows
 from tobitgp.results.mixture.mixture_predictions import (

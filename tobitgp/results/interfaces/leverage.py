@@ -16,7 +16,7 @@ from scipy.special import fdtrc
 from tobitgp.data.absorbed import as_dense
 from tobitgp.data.outcome import outcome
 from tobitgp.regression.deviance_residuals import location_terms
-from tobitgp.results.foreign.row_values import used_rows
+from tobitgp.results.interfaces.row_values import used_rows
 from tobitgp.results.why_not import where_defined
 from tobitgp.typing import Array
 
