@@ -8,7 +8,7 @@ import numpy as np
 
 from tobitgp.errors import NumericalError, SpecError
 from tobitgp.mixture.methods import EMCM
-from tobitgp.mixture.vector_ascent import Ascent, EigenvalueFloor, VectorState, ascend, improved, sum_rows
+from tobitgp.mixture.vector_ascent import Ascent, EigenvalueFloor, VectorState, ascend, sum_rows
 from tobitgp.mixture.vector_rows import VectorRows, draw
 from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array, BoolArray
@@ -40,6 +40,24 @@ class VectorFit:
     def k(self) -> int:
         """Number of components."""
         return len(self.weights)
+
+    @property
+    def n_free(self) -> int:
+        """Number of parameters, weights counted once less."""
+        k, D = self.means.shape
+        return k - 1 + k * D + k * D * (D + 1) // 2
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should be warned of, beside convergence."""
+        if not self.held.any():
+            return ()
+        which = ", ".join(str(i + 1) for i in np.flatnonzero(self.held))
+        return (
+            f"The covariance of component {which} has an eigenvalue at its floor, {self.floor:g} of that of all rows, "
+            "and no standard errors: the likelihood rises beyond. Fit fewer components, or give tg.EMCM(floor=) a "
+            "smaller number.",
+        )
 
     @property
     def state(self) -> VectorState:

@@ -15,7 +15,7 @@ from tobitgp.mixture.vector_ascent import VectorState, sum_rows
 from tobitgp.mixture.vector_fit import VectorFit
 from tobitgp.mixture.vector_rows import VectorRows
 from tobitgp.numerics.roots import slope
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array
 
 _STEP = 0.02  # of a standard error, if all coordinates were exact
 _LEAST = 1e-6  # smallest ratio of curvature to information that is taken for one
@@ -55,7 +55,9 @@ def parameter_intervals(values: Array, errors: Array, k: int, D: int, level: flo
 def parameter_covariance(fit: VectorFit, rows: VectorRows) -> Array:
     """Covariance (p, p) of the parameters; NaN where the rows do not determine one, or a covariance is at its floor."""
     rows, at, unit = rows.merged(), _coordinates(fit.state), _units(fit)
-    free = np.concatenate([np.ones(fit.k - 1 + fit.means.size, dtype=np.bool_), np.repeat(~fit.held, _pairs(fit.state))])
+    free = np.concatenate(
+        [np.ones(fit.k - 1 + fit.means.size, dtype=np.bool_), np.repeat(~fit.held, _pairs(fit.state))]
+    )
 
     def gradient(x: Array) -> Array:
         return _gradient(_state_at(x, fit.state), rows)

@@ -22,7 +22,6 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-
 from scipy.special import ndtr, ndtri
 
 from tobitgp.numerics.quadrature import inside_quantiles, panel_rule
@@ -67,9 +66,7 @@ def vectors_in_boxes(mean: Array, cov: Array, lower: Array, upper: Array) -> Vec
     return out
 
 
-def draw_in_boxes(
-    mean: Array, cov: Array, lower: Array, upper: Array, draws: int, rng: np.random.Generator
-) -> Array:
+def draw_in_boxes(mean: Array, cov: Array, lower: Array, upper: Array, draws: int, rng: np.random.Generator) -> Array:
     """Draws (n, draws, c): of two coordinates and more resampled by importance weights from four times as many."""
     L, (n, c) = np.linalg.cholesky(cov), mean.shape
     out, size = np.empty((n, draws, c)), draws if c == 1 else max(MOST, 4 * draws)

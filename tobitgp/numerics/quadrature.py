@@ -264,7 +264,9 @@ def _order(cov: Array, lower: Array, upper: Array) -> tuple[IntArray, Array]:
     for i in range(k):
         sd = np.sqrt(np.maximum(left[rest], 0.0)) + 1e-300
         shift = L[rest, :i] @ y[:i]
-        middle, log_mass = inside_quantiles((lower[rest] - shift) / sd, (upper[rest] - shift) / sd, np.full(len(rest), 0.5))
+        middle, log_mass = inside_quantiles(
+            (lower[rest] - shift) / sd, (upper[rest] - shift) / sd, np.full(len(rest), 0.5)
+        )
         at = int(np.argmin(log_mass))
         best, y[i] = rest[at], middle[at]
         order[i], L[best, i] = best, sd[at]

@@ -1,0 +1,130 @@
+"""Draws of the parameters of a mixture of vectors, and what they say of the values of the rows: (VEC9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import logsumexp, softmax
+
+from tobitgp.diagnostics.training_draws import Draws, on_grid, training_rows
+from tobitgp.errors import SpecError
+from tobitgp.mixture.vector_ascent import VectorState
+from tobitgp.mixture.vector_information import parameter_values
+from tobitgp.mixture.vector_rows import VectorRows, expected
+from tobitgp.numerics.roots import slope
+from tobitgp.numerics.sampling import Rng, generator
+from tobitgp.results.vectors.vector_parts import VectorParts
+from tobitgp.typing import Array
+
+_STEP = 1e-3
+
+
+def draw_states(parts: VectorParts, draws: int, rng: np.random.Generator) -> list[VectorState]:
+    """Draws from the normal distribution of log weights, means, and roots of covariances with log diagonals."""
+    fit, V, names = parts.fit, parts.covariance, parts.names
+    assert V is not None
+    at, moved = unbounded(fit.state), np.isnan(np.diag(V))
+    held = np.array([any(name.endswith(f"[{c + 1}]") for c in np.flatnonzero(fit.held)) for name in names])
+    unknown = [name for name, lost in zip(names, moved & ~held, strict=True) if lost]
+    if unknown:
+        raise SpecError(
+            f"The rows do not determine {', '.join(unknown)}, so that there is nothing to draw them from. Fit fewer "
+            "components."
+        )
+    values, vectors = np.linalg.eigh(np.where(moved | moved[:, None], 0.0, V))
+    x = parameter_values(fit.state)
+    ways = vectors * np.sqrt(np.maximum(values, 0.0))
+    J = np.column_stack(
+        [slope(lambda s, way=way: unbounded(_from_parameters(x + s * way, fit.state)), _STEP) for way in ways.T]
+    )  # type: ignore[misc]
+    drawn = at + rng.standard_normal((draws, len(x))) @ J.T
+    return [bounded(one, fit.state) for one in drawn]
+
+
+def unbounded(state: VectorState) -> Array:
+    """Log weights, means, and roots of the covariances, the logarithms of their diagonals."""
+    (_, D), lower = state.means.shape, np.tril_indices(state.means.shape[1])
+    L = np.linalg.cholesky(state.covariances)
+    L[:, range(D), range(D)] = np.log(L[:, range(D), range(D)])
+    log_w = np.log(np.maximum(state.weights, 1e-300))
+    return np.concatenate([log_w, state.means.ravel(), L[:, lower[0], lower[1]].ravel()])
+
+
+def bounded(x: Array, like: VectorState) -> VectorState:
+    """The state at coordinates of `unbounded`."""
+    (k, D), lower = like.means.shape, np.tril_indices(like.means.shape[1])
+    log_w, means, entries = np.split(x, [k, k + k * D])
+    L = np.zeros((k, D, D))
+    L[:, lower[0], lower[1]] = entries.reshape(k, -1)
+    L[:, range(D), range(D)] = np.exp(L[:, range(D), range(D)])
+    return VectorState(softmax(log_w), means.reshape(k, D), L @ L.transpose(0, 2, 1))
+
+
+def _from_parameters(x: Array, like: VectorState) -> VectorState:
+    """The state with these weights, means, standard deviations and correlations."""
+    k, D = like.means.shape
+    w, means, sds, cors = np.split(x, [k, k + k * D, k + 2 * k * D])
+    R, sd = np.tile(np.eye(D), (k, 1, 1)), sds.reshape(D, k).T
+    for t, (i, j) in enumerate((i, j) for i in range(D) for j in range(i)):
+        R[:, i, j] = R[:, j, i] = cors[t * k : (t + 1) * k]
+    return VectorState(w, means.reshape(D, k).T, R * sd[:, :, None] * sd[:, None, :])
+
+
+def log_likelihoods(rows: VectorRows, state: VectorState) -> Array:
+    """Log likelihood of each row, (n,)."""
+    each = [expected(rows, m, S).log_p for m, S in zip(state.means, state.covariances, strict=True)]
+    with np.errstate(divide="ignore"):
+        return np.asarray(logsumexp(np.stack(each, axis=1) + np.log(state.weights), axis=1))
+
+
+@dataclass(frozen=True, slots=True)
+class VectorDraws(Draws):
+    """Draws of the parameters, and of the values of the rows of the fit, each given the others of its row."""
+
+    parts: VectorParts
+    states: list[VectorState]  # (S,)
+    rng: np.random.Generator
+
+    @classmethod
+    def of(cls, parts: VectorParts, draws: int, rng: Rng, question: str) -> VectorDraws:
+        """Draws from the normal distribution of the estimates."""
+        training_rows(parts, question)
+        stream, parts = generator(rng), parts.with_covariance()
+        return cls(parts, draw_states(parts, draws, stream), stream)
+
+    @property
+    def size(self) -> int:
+        """S."""
+        return len(self.states)
+
+    def parameters(self) -> Array:
+        """See `Draws`."""
+        return np.array([parameter_values(state) for state in self.states])
+
+    def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
+        """Of a value given the others of its row: that of the row less that of the row without the value."""
+        rows, kept = self.parts.vectors
+        whole = np.column_stack([log_likelihoods(rows, state) for state in self.states])
+        start = 0
+        for j, one in enumerate(self.parts.responses):
+            at = one.rows.kept[kept]
+            lower, upper = rows.lower[at].copy(), rows.upper[at].copy()
+            lower[:, j], upper[:, j] = -np.inf, np.inf
+            rest = replace(rows, lower=lower, upper=upper, weight=rows.weight[at])
+            others = np.column_stack([log_likelihoods(rest, state) for state in self.states])
+            yield slice(start, start + len(others)), on_grid(whole[at] - others)
+            start += len(others)
+
+    def responses(self) -> Iterator[tuple[slice, Array]]:
+        """New values, whatever the others of the row."""
+        start = 0
+        for j, one in enumerate(self.parts.responses):
+            n, draws = int(one.rows.kept.sum()), []
+            for state in self.states:
+                k = self.rng.choice(len(state.weights), n, p=state.weights)
+                sd = np.sqrt(state.covariances[k, j, j])
+                draws.append(state.means[k, j] + sd * self.rng.standard_normal(n))
+            yield slice(start, start + n), np.column_stack(draws)
+            start += n
