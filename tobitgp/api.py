@@ -192,8 +192,9 @@ def fit(
     -------
     GPResults, RegressionResults or results of another kind
         The second by maximum likelihood; CureResults with ``cure=``, MixtureResults of a ``mixture()``,
-        MultivariateResults of ``mvbind(...)``, VectorMixtureResults of ``mvbind(...) ~ mixture(2)``, LatentResults of ``mvbind(...) ~ gp(latent(2))``, HazardResults of
-        ``family="ph"``, ParametricHazardResults of ``tg.PH("spline")`` and its kin, BoxCoxResults and BoxCoxGPResults
+        MultivariateResults of ``mvbind(...)``, VectorMixtureResults of ``mvbind(...) ~ mixture(2)``,
+        LatentResults of ``mvbind(...) ~ gp(latent(2))``, HazardResults of ``family="ph"``,
+        ParametricHazardResults of ``tg.PH("spline")`` and its kin, BoxCoxResults and BoxCoxGPResults
         of ``family="boxcox"``, CompetingRisksResults of several causes.
 
     Raises

@@ -21,9 +21,14 @@ _STEP = 0.02  # of a standard error, if all coordinates were exact
 _LEAST = 1e-6  # smallest ratio of curvature to information that is taken for one
 
 
+def below_diagonal(D: int) -> list[tuple[int, int]]:
+    """Pairs (i, j) of coordinates, i > j, in the order of the correlations."""
+    return [(i, j) for i in range(D) for j in range(i)]
+
+
 def parameter_names(labels: Sequence[str], k: int) -> list[str]:
     """Weights, means, standard deviations and correlations, by component last."""
-    pairs = [f"cor[{labels[j]}, {labels[i]}]" for i in range(len(labels)) for j in range(i)]
+    pairs = [f"cor[{labels[j]}, {labels[i]}]" for i, j in below_diagonal(len(labels))]
     kinds = ["weight", *(f"{of}[{y}]" for of in ("mean", "sd") for y in labels), *pairs]
     return [f"{kind}[{c}]" for kind in kinds for c in range(1, k + 1)]
 
@@ -31,7 +36,7 @@ def parameter_names(labels: Sequence[str], k: int) -> list[str]:
 def parameter_values(state: VectorState) -> Array:
     """Their values, (p,)."""
     sd = np.sqrt(np.diagonal(state.covariances, axis1=1, axis2=2))
-    pairs = [state.covariances[:, i, j] / (sd[:, i] * sd[:, j]) for i in range(sd.shape[1]) for j in range(i)]
+    pairs = [state.covariances[:, i, j] / (sd[:, i] * sd[:, j]) for i, j in below_diagonal(sd.shape[1])]
     return np.concatenate([state.weights, state.means.T.ravel(), sd.T.ravel(), *pairs])
 
 
@@ -55,9 +60,7 @@ def parameter_intervals(values: Array, errors: Array, k: int, D: int, level: flo
 def parameter_covariance(fit: VectorFit, rows: VectorRows) -> Array:
     """Covariance (p, p) of the parameters; NaN where the rows do not determine one, or a covariance is at its floor."""
     rows, at, unit = rows.merged(), _coordinates(fit.state), _units(fit)
-    free = np.concatenate(
-        [np.ones(fit.k - 1 + fit.means.size, dtype=np.bool_), np.repeat(~fit.held, _pairs(fit.state))]
-    )
+    free = np.append(np.ones(fit.k - 1 + fit.means.size, dtype=np.bool_), np.repeat(~fit.held, _pairs(fit.state)))
 
     def gradient(x: Array) -> Array:
         return _gradient(_state_at(x, fit.state), rows)
@@ -128,7 +131,7 @@ def _slopes(state: VectorState) -> Array:
         for i in range(D):
             out[k + i * k + c, k - 1 + c * D + i] = 1.0
             out[k + (D + i) * k + c, of + place[i, i]] = 0.5 / sd[i]
-        for t, (i, j) in enumerate((i, j) for i in range(D) for j in range(i)):
+        for t, (i, j) in enumerate(below_diagonal(D)):
             row, scale = k + (2 * D + t) * k + c, sd[i] * sd[j]
             out[row, of + place[i, j]] = 1.0 / scale
             for d in (i, j):

@@ -104,11 +104,8 @@ def expected(rows: VectorRows, mean: Array, cov: Array) -> Expected:
     out = Expected(np.empty(n), rows.lower.copy(), np.zeros((n, D, D)))
     for pattern, given in _each(rows, mean, cov):
         at, h, c = pattern.rows, pattern.hidden, len(pattern.censored)
-        out.log_p[at], centre, V = (
-            given.log_density,
-            given.mean,
-            np.broadcast_to(given.cov, (len(at), *given.cov.shape)),
-        )
+        out.log_p[at], centre = given.log_density, given.mean
+        V = np.broadcast_to(given.cov, (len(at), *given.cov.shape))
         if c:
             ends = (end[np.ix_(at, pattern.censored)] for end in (rows.lower, rows.upper))
             box = vectors_in_boxes(centre[:, :c], given.cov[:c, :c], *ends)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tobitgp.errors import SpecError
 from tobitgp.report.axes import LEVELS, SQUARE, as_label, closing_what_fails, finish, given_or_new
-from tobitgp.report.mixture_summary import component_number, errors_note
+from tobitgp.report.mixture_summary import component_number
 from tobitgp.results.fit import Fit
 from tobitgp.results.multivariate.of_responses import find_response
 from tobitgp.results.parameter_tables import parameter_frame
@@ -17,6 +17,10 @@ from tobitgp.results.vectors.vector_questions import impute, predict
 from tobitgp.results.words import SummaryTable, Words, not_converged, noted, rows_of, untested
 
 _SHARES = (0.5, 0.95)
+_ERRORS = (
+    "Standard errors are from the observed information; intervals of weights, sd and cor are formed on the logit, log "
+    "and Fisher z scales."
+)
 
 
 def vector_words(results: Any, alpha: float) -> Words:
@@ -36,14 +40,12 @@ def vector_words(results: Any, alpha: float) -> Words:
     counts = [
         (f"component {i + 1}", (f"{fit.counts[i]:.1f}", *(f"{each:.1f}" for each in exact[i]))) for i in range(fit.k)
     ]
+    floor = f"Eigenvalues of covariances are held above {fit.floor:g} of those of all rows; see tg.EMCM(floor=)."
     notes = [
         *noted("warning", [not_converged(results._search_message)] * (not results.converged)),
         *noted("warning", fit.notes),
-        *noted(
-            "parameters",
-            [f"Eigenvalues of covariances are held above {fit.floor:g} of that of all rows."] * (fit.k > 1),
-        ),
-        *noted("errors", [errors_note(results, None)]),
+        *noted("parameters", [floor] * (fit.k > 1)),
+        *noted("errors", [_ERRORS]),
     ]
     return Words(
         model_title(results, "mixture", positive=False),

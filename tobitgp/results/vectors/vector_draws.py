@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.special import logsumexp, softmax
@@ -11,7 +12,7 @@ from scipy.special import logsumexp, softmax
 from tobitgp.diagnostics.training_draws import Draws, on_grid, training_rows
 from tobitgp.errors import SpecError
 from tobitgp.mixture.vector_ascent import VectorState
-from tobitgp.mixture.vector_information import parameter_values
+from tobitgp.mixture.vector_information import below_diagonal, parameter_values
 from tobitgp.mixture.vector_rows import VectorRows, expected
 from tobitgp.numerics.roots import slope
 from tobitgp.numerics.sampling import Rng, generator
@@ -36,9 +37,11 @@ def draw_states(parts: VectorParts, draws: int, rng: np.random.Generator) -> lis
     values, vectors = np.linalg.eigh(np.where(moved | moved[:, None], 0.0, V))
     x = parameter_values(fit.state)
     ways = vectors * np.sqrt(np.maximum(values, 0.0))
-    J = np.column_stack(
-        [slope(lambda s, way=way: unbounded(_from_parameters(x + s * way, fit.state)), _STEP) for way in ways.T]
-    )  # type: ignore[misc]
+
+    def along(s: float, way: Array) -> Array:
+        return unbounded(_from_parameters(x + s * way, fit.state))
+
+    J = np.column_stack([slope(partial(along, way=way), _STEP) for way in ways.T])
     drawn = at + rng.standard_normal((draws, len(x))) @ J.T
     return [bounded(one, fit.state) for one in drawn]
 
@@ -67,7 +70,7 @@ def _from_parameters(x: Array, like: VectorState) -> VectorState:
     k, D = like.means.shape
     w, means, sds, cors = np.split(x, [k, k + k * D, k + 2 * k * D])
     R, sd = np.tile(np.eye(D), (k, 1, 1)), sds.reshape(D, k).T
-    for t, (i, j) in enumerate((i, j) for i in range(D) for j in range(i)):
+    for t, (i, j) in enumerate(below_diagonal(D)):
         R[:, i, j] = R[:, j, i] = cors[t * k : (t + 1) * k]
     return VectorState(w, means.reshape(D, k).T, R * sd[:, :, None] * sd[:, None, :])
 

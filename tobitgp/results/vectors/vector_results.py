@@ -142,7 +142,7 @@ class VectorMixtureResults(TogetherResults):
 
     @property
     def _values_in_words(self) -> str:
-        words, _, counts = super()._values_in_words.partition(": ")
+        _, _, counts = super()._values_in_words.partition(": ")
         return f"{len(self.responses)} responses in {self.nobs:.10g} rows: {counts.replace(' exact', ' values exact')}"
 
     @property
@@ -179,7 +179,7 @@ class VectorMixtureResults(TogetherResults):
 
     @property
     def covariances(self) -> pd.DataFrame:
-        """Covariance matrices one below the other, rows ``(component, response)``, in the units of two responses; (VEC1)."""
+        """Covariance matrices, one below the other, in the units of two responses; rows ``(component, response)``, (VEC1)."""
         index = pd.MultiIndex.from_product([self._numbers, self.responses], names=["component", "response"])
         values = self._parts.fit.covariances.reshape(len(index), len(self.responses))
         return pd.DataFrame(values, index, list(self.responses))
