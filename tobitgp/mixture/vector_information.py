@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtri, softmax
 
 from tobitgp.mixture.vector_ascent import VectorState, sum_rows
 from tobitgp.mixture.vector_fit import VectorFit
@@ -18,6 +18,7 @@ from tobitgp.numerics.roots import slope
 from tobitgp.typing import Array
 
 _STEP = 0.02  # of a standard error, if all coordinates were exact
+_NO_WEIGHT = 1e-300
 _LEAST = 1e-6  # smallest ratio of curvature to information that is taken for one
 
 
@@ -59,81 +60,63 @@ def parameter_intervals(values: Array, errors: Array, k: int, D: int, level: flo
 
 def parameter_covariance(fit: VectorFit, rows: VectorRows) -> Array:
     """Covariance (p, p) of the parameters; NaN where the rows do not determine one, or a covariance is at its floor."""
-    rows, at, unit = rows.merged(), _coordinates(fit.state), _units(fit)
-    free = np.append(np.ones(fit.k - 1 + fit.means.size, dtype=np.bool_), np.repeat(~fit.held, _pairs(fit.state)))
+    rows, state = rows.merged(), fit.state
+    at, unit, entries = unbounded(state), _units(fit), len(np.tril_indices(state.means.shape[1])[0])
+    free = np.append(np.ones(fit.k - 1 + fit.means.size, dtype=np.bool_), np.repeat(~fit.held, entries))
 
-    def gradient(x: Array) -> Array:
-        return _gradient(_state_at(x, fit.state), rows)
+    def moved(s: float, way: Array) -> VectorState:
+        return bounded(at + s * way, state)
 
-    ways = np.diag(unit)[free]
-    curvature = np.array([-slope(lambda s, way=way: gradient(at + s * way), _STEP)[free] for way in ways])  # type: ignore[misc]
-    curvature *= unit[free]
+    ways = np.diag(unit)
+    curvature = [slope(lambda s, way=way: -_gradient(moved(s, way), rows), _STEP)[free] for way in ways[free]]  # type: ignore[misc]
+    curvature = np.array(curvature) * unit[free]
+    slopes = np.stack([slope(lambda s, way=way: parameter_values(moved(s, way)), _STEP) for way in ways], axis=1)  # type: ignore[misc]
     values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
-    slopes, good = _slopes(fit.state), values > _LEAST
-    along = (slopes * unit)[:, free] @ vectors
+    good, along = values > _LEAST, slopes[:, free] @ vectors
     V = (along[:, good] / values[good]) @ along[:, good].T
     unknown = np.square(along[:, ~good]).sum(axis=1) > 1e-6 * np.square(along).sum(axis=1)
-    unknown |= (slopes[:, ~free] != 0.0).any(axis=1)
+    unknown |= (np.abs(slopes[:, ~free]) > 1e-9 * np.abs(slopes).max(axis=1, keepdims=True)).any(axis=1)
     V[unknown] = V[:, unknown] = np.nan
     return np.asarray(V)
 
 
-def _pairs(state: VectorState) -> int:
+def unbounded(state: VectorState) -> Array:
+    """Coordinates: log odds of the weights, means, and roots of the covariances, the logarithms of their diagonals."""
     D = state.means.shape[1]
-    return D * (D + 1) // 2
+    lower, L = np.tril_indices(D), np.linalg.cholesky(state.covariances)
+    L[:, range(D), range(D)] = np.log(L[:, range(D), range(D)])
+    log_w = np.log(np.maximum(state.weights, _NO_WEIGHT))
+    return np.concatenate([log_w[:-1] - log_w[-1], state.means.ravel(), L[:, lower[0], lower[1]].ravel()])
 
 
-def _coordinates(state: VectorState) -> Array:
-    """Weights but the last, means, and lower triangles of covariances."""
-    lower = np.tril_indices(state.means.shape[1])
-    return np.concatenate([state.weights[:-1], state.means.ravel(), state.covariances[:, lower[0], lower[1]].ravel()])
-
-
-def _state_at(x: Array, like: VectorState) -> VectorState:
+def bounded(x: Array, like: VectorState) -> VectorState:
     """The state at coordinates."""
     (k, D), lower = like.means.shape, np.tril_indices(like.means.shape[1])
-    w, means, entries = np.split(x, [k - 1, k - 1 + k * D])
-    S = np.empty((k, D, D))
-    S[:, lower[0], lower[1]] = S[:, lower[1], lower[0]] = entries.reshape(k, -1)
-    return VectorState(np.append(w, 1.0 - w.sum()), means.reshape(k, D), S)
+    odds, means, entries = np.split(x, [k - 1, k - 1 + k * D])
+    L = np.zeros((k, D, D))
+    L[:, lower[0], lower[1]] = entries.reshape(k, -1)
+    L[:, range(D), range(D)] = np.exp(L[:, range(D), range(D)])
+    return VectorState(softmax(np.append(odds, 0.0)), means.reshape(k, D), L @ L.transpose(0, 2, 1))
 
 
 def _units(fit: VectorFit) -> Array:
-    """Standard errors of the coordinates, if components and values were seen."""
-    lower, n = np.tril_indices(fit.means.shape[1]), np.maximum(fit.counts, 1.0)[:, None]
-    V = np.diagonal(fit.covariances, axis1=1, axis2=2)
-    entries = V[:, lower[0]] * V[:, lower[1]] + fit.covariances[:, lower[0], lower[1]] ** 2
-    w = np.maximum(fit.weights[:-1] * (1.0 - fit.weights[:-1]), 1e-12) / fit.counts.sum()
-    return np.sqrt(np.concatenate([w, (V / n).ravel(), (entries / n).ravel()]))
+    """About the standard errors of the coordinates, if components and values were seen."""
+    D = fit.means.shape[1]
+    lower, n, w = np.tril_indices(D), np.maximum(fit.counts, 1.0)[:, None], np.maximum(fit.weights, 1e-6)
+    L = np.linalg.cholesky(fit.covariances)
+    diagonal, entry = L[:, lower[0], lower[0]], L[:, lower[0], lower[1]]
+    of_roots = np.where(lower[0] == lower[1], 0.5, diagonal**2 + entry**2) / n
+    of_means = np.diagonal(fit.covariances, axis1=1, axis2=2) / n
+    odds = (1.0 / w[:-1] + 1.0 / w[-1]) / fit.counts.sum()
+    return np.sqrt(np.concatenate([odds, of_means.ravel(), of_roots.ravel()]))
 
 
 def _gradient(state: VectorState, rows: VectorRows) -> Array:
     """Derivative of the log likelihood in the coordinates: (VEC7)."""
-    sums, lower = sum_rows(rows, state), np.tril_indices(state.means.shape[1])
-    P = np.linalg.inv(state.covariances)
+    sums, D = sum_rows(rows, state), state.means.shape[1]
+    P, L, lower = np.linalg.inv(state.covariances), np.linalg.cholesky(state.covariances), np.tril_indices(D)
     of_means = np.einsum("kij,kj->ki", P, sums.first)
-    of_covariances = 0.5 * (P @ sums.second @ P - sums.counts[:, None, None] * P)
-    entries = of_covariances[:, lower[0], lower[1]] * np.where(lower[0] == lower[1], 1.0, 2.0)
-    ratio = sums.counts / state.weights
-    return np.concatenate([ratio[:-1] - ratio[-1], of_means.ravel(), entries.ravel()])
-
-
-def _slopes(state: VectorState) -> Array:
-    """Derivatives of the parameters in the coordinates, (p, coordinates)."""
-    (k, D), m, lower = state.means.shape, _pairs(state), np.tril_indices(state.means.shape[1])
-    V, first = np.diagonal(state.covariances, axis1=1, axis2=2), k - 1 + k * D
-    place = {pair: t for t, pair in enumerate(zip(*map(np.ndarray.tolist, lower), strict=True))}
-    out = np.zeros((k + k * D + k * m, first + k * m))
-    out[:k, : k - 1] = np.eye(k)[:, : k - 1]
-    out[k - 1, : k - 1] = -1.0
-    for c in range(k):
-        of, sd = first + c * m, np.sqrt(V[c])
-        for i in range(D):
-            out[k + i * k + c, k - 1 + c * D + i] = 1.0
-            out[k + (D + i) * k + c, of + place[i, i]] = 0.5 / sd[i]
-        for t, (i, j) in enumerate(below_diagonal(D)):
-            row, scale = k + (2 * D + t) * k + c, sd[i] * sd[j]
-            out[row, of + place[i, j]] = 1.0 / scale
-            for d in (i, j):
-                out[row, of + place[d, d]] = -0.5 * state.covariances[c, i, j] / scale / V[c, d]
-    return out
+    of_roots = (P @ sums.second @ P - sums.counts[:, None, None] * P) @ L
+    of_roots[:, range(D), range(D)] *= L[:, range(D), range(D)]
+    odds = sums.counts - state.weights * sums.counts.sum()
+    return np.concatenate([odds[:-1], of_means.ravel(), of_roots[:, lower[0], lower[1]].ravel()])

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from tobitgp.numerics.normal_boxes import draw_in_boxes, vectors_in_boxes
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -48,9 +48,9 @@ class VectorRows:
         return len(self.weight)
 
     @property
-    def exact(self) -> Array:
+    def exact(self) -> BoolArray:
         """Which coordinates are exact, (n, D)."""
-        return self.lower == self.upper
+        return np.asarray(self.lower == self.upper)
 
     @cached_property
     def patterns(self) -> tuple[Pattern, ...]:
@@ -77,7 +77,7 @@ class VectorRows:
         lower, upper = np.split(both, 2, axis=1)
         size = np.sort(np.abs(np.hstack([np.where(np.isfinite(each), each, 0.0) for each in (lower, upper)])), axis=1)
         order = np.lexsort(size.round(9).T)
-        return VectorRows(lower[order], upper[order], np.bincount(code.ravel(), weight)[order])
+        return VectorRows(lower[order], upper[order], np.bincount(code.ravel(), weight).astype(np.float64)[order])
 
 
 class Expected(NamedTuple):
@@ -126,7 +126,7 @@ def draw(rows: VectorRows, mean: Array, cov: Array, draws: int, rng: np.random.G
         centre = np.repeat(given.mean[:, None], draws, axis=1)
         if c:
             ends = (end[np.ix_(at, pattern.censored)] for end in (rows.lower, rows.upper))
-            inside = draw_in_boxes(given.mean[:, :c], given.cov[:c, :c], *ends, draws, rng)
+            inside = draw_in_boxes(given.mean[:, :c], given.cov[:c, :c], *ends, draws=draws, rng=rng)
             centre[:, :, c:] += (inside - centre[:, :, :c]) @ given.slope.T
             centre[:, :, :c] = inside
         if len(h) > c:
@@ -140,13 +140,13 @@ def _each(rows: VectorRows, mean: Array, cov: Array) -> Iterator[tuple[Pattern, 
     """Hidden coordinates given the exact ones, pattern by pattern."""
     for pattern in rows.patterns:
         o, h, c = pattern.exact, pattern.hidden, len(pattern.censored)
-        L = np.linalg.cholesky(cov[np.ix_(o, o)])
+        L = np.asarray(np.linalg.cholesky(cov[np.ix_(o, o)]), dtype=np.float64)
         away = rows.lower[np.ix_(pattern.rows, o)] - mean[o]
         z = solve_triangular(L, away.T, lower=True) if len(o) else np.zeros((0, len(away)))
         half = solve_triangular(L, cov[np.ix_(o, h)], lower=True) if len(o) else np.zeros((0, len(h)))
         log_density = -0.5 * (np.square(z).sum(axis=0) + len(o) * _LOG_2PI) - np.log(np.diag(L)).sum()
         V = cov[np.ix_(h, h)] - half.T @ half
-        slope = np.linalg.solve(V[:c, :c], V[:c, c:]).T
+        slope = np.asarray(np.linalg.solve(V[:c, :c], V[:c, c:]).T, dtype=np.float64)
         rest = np.zeros_like(V)
         rest[c:, c:] = V[c:, c:] - slope @ V[:c, c:]
         yield pattern, _Given(log_density, mean[h] + z.T @ half, V, slope, rest)

@@ -56,7 +56,7 @@ class _Points(NamedTuple):
 
 def vectors_in_boxes(mean: Array, cov: Array, lower: Array, upper: Array) -> VectorsInBoxes:
     """Log probabilities of boxes (n, c) under normal distributions with means (n, c) and one covariance (c, c)."""
-    L, (n, c) = np.linalg.cholesky(cov), mean.shape
+    L, (n, c) = _root(cov), mean.shape
     out = VectorsInBoxes(np.empty(n), np.empty((n, c)), np.empty((n, c, c)))
     a, b = lower - mean, upper - mean
     for rows in _slices(n, c):
@@ -66,9 +66,11 @@ def vectors_in_boxes(mean: Array, cov: Array, lower: Array, upper: Array) -> Vec
     return out
 
 
-def draw_in_boxes(mean: Array, cov: Array, lower: Array, upper: Array, draws: int, rng: np.random.Generator) -> Array:
+def draw_in_boxes(
+    mean: Array, cov: Array, lower: Array, upper: Array, *, draws: int, rng: np.random.Generator
+) -> Array:
     """Draws (n, draws, c): of two coordinates and more resampled by importance weights from four times as many."""
-    L, (n, c) = np.linalg.cholesky(cov), mean.shape
+    L, (n, c) = _root(cov), mean.shape
     out, size = np.empty((n, draws, c)), draws if c == 1 else max(MOST, 4 * draws)
     for i in range(n):
         u = np.clip(rng.random((size, c)), _EDGE, 1.0 - _EDGE)
@@ -79,6 +81,10 @@ def draw_in_boxes(mean: Array, cov: Array, lower: Array, upper: Array, draws: in
             e = e[:, np.minimum(chosen, size - 1)]
         out[i] = np.clip(mean[i] + e[0] @ L.T, lower[i], upper[i])
     return out
+
+
+def _root(cov: Array) -> Array:
+    return np.asarray(np.linalg.cholesky(cov), dtype=np.float64)
 
 
 def _slices(n: int, c: int) -> Iterator[slice]:

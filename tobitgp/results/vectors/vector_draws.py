@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from scipy.special import logsumexp, softmax
+from scipy.special import logsumexp
 
 from tobitgp.diagnostics.training_draws import Draws, on_grid, training_rows
 from tobitgp.errors import SpecError
 from tobitgp.mixture.vector_ascent import VectorState
-from tobitgp.mixture.vector_information import below_diagonal, parameter_values
+from tobitgp.mixture.vector_information import below_diagonal, bounded, parameter_values, unbounded
 from tobitgp.mixture.vector_rows import VectorRows, expected
 from tobitgp.numerics.roots import slope
 from tobitgp.numerics.sampling import Rng, generator
@@ -44,25 +44,6 @@ def draw_states(parts: VectorParts, draws: int, rng: np.random.Generator) -> lis
     J = np.column_stack([slope(partial(along, way=way), _STEP) for way in ways.T])
     drawn = at + rng.standard_normal((draws, len(x))) @ J.T
     return [bounded(one, fit.state) for one in drawn]
-
-
-def unbounded(state: VectorState) -> Array:
-    """Log weights, means, and roots of the covariances, the logarithms of their diagonals."""
-    (_, D), lower = state.means.shape, np.tril_indices(state.means.shape[1])
-    L = np.linalg.cholesky(state.covariances)
-    L[:, range(D), range(D)] = np.log(L[:, range(D), range(D)])
-    log_w = np.log(np.maximum(state.weights, 1e-300))
-    return np.concatenate([log_w, state.means.ravel(), L[:, lower[0], lower[1]].ravel()])
-
-
-def bounded(x: Array, like: VectorState) -> VectorState:
-    """The state at coordinates of `unbounded`."""
-    (k, D), lower = like.means.shape, np.tril_indices(like.means.shape[1])
-    log_w, means, entries = np.split(x, [k, k + k * D])
-    L = np.zeros((k, D, D))
-    L[:, lower[0], lower[1]] = entries.reshape(k, -1)
-    L[:, range(D), range(D)] = np.exp(L[:, range(D), range(D)])
-    return VectorState(softmax(log_w), means.reshape(k, D), L @ L.transpose(0, 2, 1))
 
 
 def _from_parameters(x: Array, like: VectorState) -> VectorState:

@@ -17,7 +17,9 @@ from tobitgp.errors import BoundaryWarning, SpecError, user_level
 from tobitgp.kinds.mixture import MixtureParts
 from tobitgp.mixture.vector_information import parameter_intervals
 from tobitgp.numerics.sampling import Rng
+from tobitgp.results import figures
 from tobitgp.results.mixture.mixture_results import NO_LINEAR, MixtureResults, selection_table
+from tobitgp.results.multivariate.of_responses import drawn_apart
 from tobitgp.results.multivariate.together_results import TogetherResults
 from tobitgp.results.parameter_estimates import CovKind, Linear
 from tobitgp.results.vectors import vector_questions
@@ -179,7 +181,7 @@ class VectorMixtureResults(TogetherResults):
 
     @property
     def covariances(self) -> pd.DataFrame:
-        """Covariance matrices, one below the other, in the units of two responses; rows ``(component, response)``, (VEC1)."""
+        """Covariance matrices, rows ``(component, response)``, in the units of two responses; (VEC1)."""
         index = pd.MultiIndex.from_product([self._numbers, self.responses], names=["component", "response"])
         values = self._parts.fit.covariances.reshape(len(index), len(self.responses))
         return pd.DataFrame(values, index, list(self.responses))
@@ -339,6 +341,7 @@ class VectorMixtureResults(TogetherResults):
     predict = vector_questions.predict
     impute = vector_questions.impute
     sample = vector_questions.sample
+    plot_residuals = drawn_apart(figures.plot_quantile_residuals)
 
     def plot_components(self, pair: tuple[str, str] | None = None, *, ax: Any = None) -> Any:
         """Draw the rows at two responses, with ellipses that hold half and 95% of each component.
