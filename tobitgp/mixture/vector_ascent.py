@@ -91,16 +91,14 @@ class Ascent(NamedTuple):
 
 def sum_rows(rows: VectorRows, state: VectorState) -> VectorSums:
     """One pass over the rows."""
-    each = [expected(rows, m, S) for m, S in zip(state.means, state.covariances, strict=True)]
+    each = expected(rows, state.means, state.covariances)
     with np.errstate(divide="ignore"):
-        log_p = np.stack([one.log_p for one in each], axis=1) + np.log(state.weights)
+        log_p = each.log_p.T + np.log(state.weights)
     total = logsumexp(log_p, axis=1)
     r = np.exp(log_p - total[:, None])
-    first, second = np.empty_like(state.means), np.empty_like(state.covariances)
-    for k, one in enumerate(each):
-        away, share = one.mean - state.means[k], rows.weight * r[:, k]
-        first[k] = share @ away
-        second[k] = np.einsum("n,nij->ij", share, one.cov) + (away * share[:, None]).T @ away
+    away, share = each.mean - state.means[:, None], (rows.weight[:, None] * r).T
+    first = np.einsum("kn,kni->ki", share, away)
+    second = np.einsum("kn,knij->kij", share, each.cov) + (away * share[:, :, None]).transpose(0, 2, 1) @ away
     return VectorSums(float(rows.weight @ total), r, rows.weight @ r, first, second)
 
 

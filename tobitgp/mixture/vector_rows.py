@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from tobitgp.numerics.normal_boxes import draw_in_boxes, vectors_in_boxes
 from tobitgp.typing import Array, BoolArray, IntArray
@@ -81,72 +80,81 @@ class VectorRows:
 
 
 class Expected(NamedTuple):
-    """What a normal distribution expects of rows."""
+    """What K normal distributions expect of rows."""
 
-    log_p: Array  # (n,), log density of exact coordinates and log probability of the box of censored ones
-    mean: Array  # (n, D), of the vector given what is known of it
-    cov: Array  # (n, D, D)
+    log_p: Array  # (K, n), log density of exact coordinates and log probability of the box of censored ones
+    mean: Array  # (K, n, D), of the vector given what is known of it
+    cov: Array  # (K, n, D, D)
 
 
 class _Given(NamedTuple):
-    """Hidden coordinates of the rows of a pattern given the exact ones."""
+    """Hidden coordinates of the m rows of a pattern given the exact ones, h of which c are censored."""
 
-    log_density: Array  # (m,), of the exact ones
-    mean: Array  # (m, h)
-    cov: Array  # (h, h), the same for all
-    slope: Array  # (h - c, c), of missing coordinates in the censored ones
-    rest: Array  # (h, h), covariance that is left given the censored ones
+    log_density: Array  # (K, m), of the exact ones
+    mean: Array  # (K, m, h)
+    cov: Array  # (K, h, h)
+    slope: Array  # (K, h - c, c), of missing coordinates in the censored ones
+    rest: Array  # (K, h, h), covariance that is left given the censored ones
 
 
-def expected(rows: VectorRows, mean: Array, cov: Array) -> Expected:
-    """Moments given what is known of each row, of a component with mean (D,) and covariance (D, D)."""
-    n, D = rows.lower.shape
-    out = Expected(np.empty(n), rows.lower.copy(), np.zeros((n, D, D)))
-    for pattern, given in _each(rows, mean, cov):
+def expected(rows: VectorRows, means: Array, covariances: Array) -> Expected:
+    """Moments given what is known of each row, of components with means (K, D) and covariances (K, D, D)."""
+    (n, D), k = rows.lower.shape, len(means)
+    out = Expected(np.empty((k, n)), np.tile(rows.lower, (k, 1, 1)), np.zeros((k, n, D, D)))
+    for pattern, given in _each(rows, means, covariances):
         at, h, c = pattern.rows, pattern.hidden, len(pattern.censored)
-        out.log_p[at], centre = given.log_density, given.mean
-        V = np.broadcast_to(given.cov, (len(at), *given.cov.shape))
+        centre, V = given.mean, np.broadcast_to(given.cov[:, None], (k, len(at), *given.cov.shape[1:]))
+        out.log_p[:, at] = given.log_density
         if c:
-            ends = (end[np.ix_(at, pattern.censored)] for end in (rows.lower, rows.upper))
-            box = vectors_in_boxes(centre[:, :c], given.cov[:c, :c], *ends)
-            out.log_p[at] += box.log_mass
-            spread = np.vstack([np.eye(c), given.slope])
-            centre = np.hstack([box.mean, centre[:, c:] + (box.mean - centre[:, :c]) @ given.slope.T])
-            V = given.rest + spread @ box.cov @ spread.T
-        out.mean[np.ix_(at, h)] = centre
-        out.cov[np.ix_(at, h, h)] = V
+            box = vectors_in_boxes(*_boxes(rows, pattern, given))
+            out.log_p[:, at] += box.log_mass.reshape(k, -1)
+            inside, inner = box.mean.reshape(k, -1, c), box.cov.reshape(k, -1, c, c)
+            beside = (inside - centre[:, :, :c]) @ given.slope.transpose(0, 2, 1)
+            spread = np.concatenate([np.tile(np.eye(c), (k, 1, 1)), given.slope], axis=1)[:, None]
+            V = given.rest[:, None] + spread @ inner @ spread.transpose(0, 1, 3, 2)
+            centre = np.concatenate([inside, centre[:, :, c:] + beside], axis=2)
+        out.mean[:, at[:, None], h] = centre
+        out.cov[:, at[:, None, None], h[:, None], h] = V
     return out
 
 
+def _boxes(rows: VectorRows, pattern: Pattern, given: _Given) -> tuple[Array, Array, Array, Array]:
+    """Means, covariances and ends of the censored coordinates, of each component and row."""
+    c, (k, m, _) = len(pattern.censored), given.mean.shape
+    ends = (np.tile(end[np.ix_(pattern.rows, pattern.censored)], (k, 1)) for end in (rows.lower, rows.upper))
+    lower, upper = ends
+    return given.mean[:, :, :c].reshape(-1, c), np.repeat(given.cov[:, :c, :c], m, axis=0), lower, upper
+
+
 def draw(rows: VectorRows, mean: Array, cov: Array, draws: int, rng: np.random.Generator) -> Array:
-    """Draws (n, draws, D) of the vectors given what is known of them."""
+    """Draws (n, draws, D) of the vectors given what is known of them, under mean (D,) and covariance (D, D)."""
     out = np.repeat(rows.lower[:, None], draws, axis=1)
-    for pattern, given in _each(rows, mean, cov):
+    for pattern, given in _each(rows, mean[None], cov[None]):
         at, h, c = pattern.rows, pattern.hidden, len(pattern.censored)
-        centre = np.repeat(given.mean[:, None], draws, axis=1)
+        centre = np.repeat(given.mean[0][:, None], draws, axis=1)
         if c:
-            ends = (end[np.ix_(at, pattern.censored)] for end in (rows.lower, rows.upper))
-            inside = draw_in_boxes(given.mean[:, :c], given.cov[:c, :c], *ends, draws=draws, rng=rng)
-            centre[:, :, c:] += (inside - centre[:, :, :c]) @ given.slope.T
+            first, _, lower, upper = _boxes(rows, pattern, given)
+            inside = draw_in_boxes(first, given.cov[0, :c, :c], lower, upper, draws=draws, rng=rng)
+            centre[:, :, c:] += (inside - centre[:, :, :c]) @ given.slope[0].T
             centre[:, :, :c] = inside
         if len(h) > c:
-            root = np.linalg.cholesky(given.rest[c:, c:])
+            root = np.linalg.cholesky(given.rest[0, c:, c:])
             centre[:, :, c:] += rng.standard_normal((*centre.shape[:2], len(h) - c)) @ root.T
         out[at[:, None], :, h] = centre.transpose(0, 2, 1)
     return out
 
 
-def _each(rows: VectorRows, mean: Array, cov: Array) -> Iterator[tuple[Pattern, _Given]]:
+def _each(rows: VectorRows, means: Array, covariances: Array) -> Iterator[tuple[Pattern, _Given]]:
     """Hidden coordinates given the exact ones, pattern by pattern."""
     for pattern in rows.patterns:
         o, h, c = pattern.exact, pattern.hidden, len(pattern.censored)
-        L = np.asarray(np.linalg.cholesky(cov[np.ix_(o, o)]), dtype=np.float64)
-        away = rows.lower[np.ix_(pattern.rows, o)] - mean[o]
-        z = solve_triangular(L, away.T, lower=True) if len(o) else np.zeros((0, len(away)))
-        half = solve_triangular(L, cov[np.ix_(o, h)], lower=True) if len(o) else np.zeros((0, len(h)))
-        log_density = -0.5 * (np.square(z).sum(axis=0) + len(o) * _LOG_2PI) - np.log(np.diag(L)).sum()
-        V = cov[np.ix_(h, h)] - half.T @ half
-        slope = np.asarray(np.linalg.solve(V[:c, :c], V[:c, c:]).T, dtype=np.float64)
+        L = np.linalg.cholesky(covariances[:, o[:, None], o])
+        away = rows.lower[np.ix_(pattern.rows, o)] - means[:, None, o]
+        z, half = np.linalg.solve(L, away.transpose(0, 2, 1)), np.linalg.solve(L, covariances[:, o[:, None], h])
+        log_root = np.log(np.diagonal(L, axis1=1, axis2=2)).sum(axis=1)
+        log_density = -0.5 * (np.square(z).sum(axis=1) + len(o) * _LOG_2PI) - log_root[:, None]
+        V = covariances[:, h[:, None], h] - half.transpose(0, 2, 1) @ half
+        slope = np.linalg.solve(V[:, :c, :c], V[:, :c, c:]).transpose(0, 2, 1)
         rest = np.zeros_like(V)
-        rest[c:, c:] = V[c:, c:] - slope @ V[:c, c:]
-        yield pattern, _Given(log_density, mean[h] + z.T @ half, V, slope, rest)
+        rest[:, c:, c:] = V[:, c:, c:] - slope @ V[:, :c, c:]
+        yield pattern, _Given(log_density, means[:, None, h] + z.transpose(0, 2, 1) @ half, V, slope, rest)

@@ -55,14 +55,15 @@ class _Points(NamedTuple):
 
 
 def vectors_in_boxes(mean: Array, cov: Array, lower: Array, upper: Array) -> VectorsInBoxes:
-    """Log probabilities of boxes (n, c) under normal distributions with means (n, c) and one covariance (c, c)."""
-    L, (n, c) = _root(cov), mean.shape
+    """Log probabilities of boxes (n, c) under normal distributions with means (n, c) and covariances (n, c, c)."""
+    L, (n, c) = np.asarray(np.linalg.cholesky(cov), dtype=np.float64), mean.shape
     out = VectorsInBoxes(np.empty(n), np.empty((n, c)), np.empty((n, c, c)))
     a, b = lower - mean, upper - mean
     for rows in _slices(n, c):
-        out.log_mass[rows], e, V = _moments(L, a[rows], b[rows])
-        out.mean[rows] = np.clip(mean[rows] + e @ L.T, lower[rows], upper[rows])
-        out.cov[rows] = L @ V @ L.T
+        out.log_mass[rows], e, V = _moments(L[rows], a[rows], b[rows])
+        inside = mean[rows] + np.einsum("nij,nj->ni", L[rows], e)
+        out.mean[rows] = np.clip(inside, lower[rows], upper[rows])
+        out.cov[rows] = L[rows] @ V @ L[rows].transpose(0, 2, 1)
     return out
 
 
@@ -70,7 +71,7 @@ def draw_in_boxes(
     mean: Array, cov: Array, lower: Array, upper: Array, *, draws: int, rng: np.random.Generator
 ) -> Array:
     """Draws (n, draws, c): of two coordinates and more resampled by importance weights from four times as many."""
-    L, (n, c) = _root(cov), mean.shape
+    L, (n, c) = np.asarray(np.linalg.cholesky(cov), dtype=np.float64)[None], mean.shape
     out, size = np.empty((n, draws, c)), draws if c == 1 else max(MOST, 4 * draws)
     for i in range(n):
         u = np.clip(rng.random((size, c)), _EDGE, 1.0 - _EDGE)
@@ -79,12 +80,8 @@ def draw_in_boxes(
             share = np.cumsum(np.exp(log_w[0] - log_w[0].max()))
             chosen = share.searchsorted((rng.permutation(draws) + rng.random()) / draws * share[-1])
             e = e[:, np.minimum(chosen, size - 1)]
-        out[i] = np.clip(mean[i] + e[0] @ L.T, lower[i], upper[i])
+        out[i] = np.clip(mean[i] + e[0] @ L[0].T, lower[i], upper[i])
     return out
-
-
-def _root(cov: Array) -> Array:
-    return np.asarray(np.linalg.cholesky(cov), dtype=np.float64)
 
 
 def _slices(n: int, c: int) -> Iterator[slice]:
@@ -93,15 +90,16 @@ def _slices(n: int, c: int) -> Iterator[slice]:
 
 
 def _moments(L: Array, a: Array, b: Array) -> tuple[Array, Array, Array]:
-    """Log masses (n,), means (n, c) and covariances (n, c, c) of e, with L e in boxes (a, b), (n, c) each."""
+    """Log masses (n,), means (n, c) and covariances (n, c, c) of e, with L e in boxes (a, b); L (n, c, c)."""
     n, c = a.shape
     if c == 1:
-        log_mass, centre, inner = _truncated(a[:, 0] / L[0, 0], b[:, 0] / L[0, 0])
+        log_mass, centre, inner = _truncated(a[:, 0] / L[:, 0, 0], b[:, 0] / L[:, 0, 0])
         return log_mass, centre[:, None], inner[:, None, None]
     points = _panels(L, a, b) if c == 2 else _lattice_points(L, a, b)
     row, e = points.row, points.e
-    shift = e @ L[-1, :-1]
-    log_mass, last, inner = _truncated((a[row, -1] - shift) / L[-1, -1], (b[row, -1] - shift) / L[-1, -1])
+    shift = np.einsum("pi,pi->p", e, L[row, -1, :-1])
+    ends = ((end[row, -1] - shift) / L[row, -1, -1] for end in (a, b))
+    log_mass, last, inner = _truncated(*ends)
     log_w = points.log_weight + log_mass
     top = np.full(n, -np.inf)
     np.maximum.at(top, row, log_w)
@@ -128,8 +126,8 @@ def _truncated(a: Array, b: Array) -> tuple[Array, Array, Array]:
 
 def _panels(L: Array, a: Array, b: Array) -> _Points:
     """Gauss-Legendre panels in the first coordinate about the likeliest point of each box."""
-    low, high = a[:, 0] / L[0, 0], b[:, 0] / L[0, 0]
-    slope, ends = L[1, 0] / L[1, 1], np.stack([a[:, 1], b[:, 1]]) / L[1, 1]
+    low, high = a[:, 0] / L[:, 0, 0], b[:, 0] / L[:, 0, 0]
+    slope, ends = L[:, 1, 0] / L[:, 1, 1], np.stack([a[:, 1], b[:, 1]]) / L[:, 1, 1]
 
     def beyond(x: Array) -> Array:
         """How far the second coordinate is from its mean, as little as possible."""
@@ -142,13 +140,13 @@ def _panels(L: Array, a: Array, b: Array) -> _Points:
     x = np.take_along_axis(tried, distance.argmin(axis=0)[None], axis=0)[0]
     fall = np.abs(x - slope * beyond(x))
     low, high = np.maximum(low, x - _REACH), np.minimum(high, x + _REACH)
-    scale = max(1.0, abs(slope))
+    scale = np.maximum(1.0, np.abs(slope))
     with np.errstate(divide="ignore", invalid="ignore"):
         kinks = np.where(np.isfinite(ends) & (slope != 0.0), ends / slope, 1e6).T
     widest = scale * np.minimum(1.0, _STEEP / np.maximum(fall, 1.0))
-    v, weight, row = panel_rule(scale * low, scale * high, widest, scale * np.clip(kinks, -1e6, 1e6))
-    at = v.ravel() / scale
-    log_weight = np.log(weight.ravel() / scale) - 0.5 * at * at - _HALF_LOG_2PI
+    v, weight, row = panel_rule(scale * low, scale * high, widest, scale[:, None] * np.clip(kinks, -1e6, 1e6))
+    at = (v / scale[row][:, None]).ravel()
+    log_weight = np.log((weight / scale[row][:, None]).ravel()) - 0.5 * at * at - _HALF_LOG_2PI
     return _Points(np.repeat(row, v.shape[1]), at[:, None], log_weight)
 
 
@@ -163,8 +161,8 @@ def _separated(L: Array, a: Array, b: Array, u: Array) -> tuple[Array, Array]:
     """The first coordinates of e at uniform numbers (m, d) inside of boxes, (n, m, d), and log weights (n, m)."""
     e, log_w = np.empty((len(a), *u.shape)), np.full((len(a), len(u)), -np.log(len(u)))
     for i in range(u.shape[1]):
-        shift = e[:, :, :i] @ L[i, :i]
-        below, above = ((end[:, i, None] - shift) / L[i, i] for end in (a, b))
+        shift = np.einsum("nmj,nj->nm", e[:, :, :i], L[:, i, :i])
+        below, above = ((end[:, i, None] - shift) / L[:, i, i, None] for end in (a, b))
         e[:, :, i], log_mass = _quantiles(below, above, u[:, i])
         log_w += log_mass
     return e, log_w

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from tobitgp.diagnostics.training_draws import Draws, on_grid, training_rows
+from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
 from tobitgp.mixture.vector_ascent import VectorState
 from tobitgp.mixture.vector_information import below_diagonal, bounded, parameter_values, unbounded
@@ -20,6 +21,7 @@ from tobitgp.results.vectors.vector_parts import VectorParts
 from tobitgp.typing import Array
 
 _STEP = 1e-3
+_AT_ONCE = 2**20  # entries of covariances that are evaluated together
 
 
 def draw_states(parts: VectorParts, draws: int, rng: np.random.Generator) -> list[VectorState]:
@@ -56,11 +58,15 @@ def _from_parameters(x: Array, like: VectorState) -> VectorState:
     return VectorState(w, means.reshape(D, k).T, R * sd[:, :, None] * sd[:, None, :])
 
 
-def log_likelihoods(rows: VectorRows, state: VectorState) -> Array:
-    """Log likelihood of each row, (n,)."""
-    each = [expected(rows, m, S).log_p for m, S in zip(state.means, state.covariances, strict=True)]
-    with np.errstate(divide="ignore"):
-        return np.asarray(logsumexp(np.stack(each, axis=1) + np.log(state.weights), axis=1))
+def log_likelihoods(rows: VectorRows, states: Sequence[VectorState]) -> Array:
+    """Log likelihood of each row at each of several states, (n, S)."""
+    (n, D), (k, out) = rows.lower.shape, (len(states[0].weights), [])
+    for some in row_chunks(0, len(states), max(_AT_ONCE // (k * n * D * D), 1)):
+        weights, means, covariances = (np.stack(each) for each in zip(*states[some], strict=True))
+        log_p = expected(rows, means.reshape(-1, D), covariances.reshape(-1, D, D)).log_p
+        with np.errstate(divide="ignore"):
+            out.append(logsumexp(log_p.reshape(-1, k, n) + np.log(weights)[:, :, None], axis=1))
+    return np.concatenate(out).T
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +96,14 @@ class VectorDraws(Draws):
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
         """Of a value given the others of its row: that of the row less that of the row without the value."""
         rows, kept = self.parts.vectors
-        whole = np.column_stack([log_likelihoods(rows, state) for state in self.states])
+        whole = log_likelihoods(rows, self.states)
         start = 0
         for j, one in enumerate(self.parts.responses):
             at = one.rows.kept[kept]
             lower, upper = rows.lower[at].copy(), rows.upper[at].copy()
             lower[:, j], upper[:, j] = -np.inf, np.inf
             rest = replace(rows, lower=lower, upper=upper, weight=rows.weight[at])
-            others = np.column_stack([log_likelihoods(rest, state) for state in self.states])
+            others = log_likelihoods(rest, self.states)
             yield slice(start, start + len(others)), on_grid(whole[at] - others)
             start += len(others)
 

@@ -30,12 +30,11 @@ DRAWN = ("uncensored", "observed", "conditional")
 _DRAWS = 1000  # for intervals of what may have been
 
 
-def component_probabilities(rows: VectorRows, state: VectorState) -> tuple[Array, list[Expected]]:
+def component_probabilities(rows: VectorRows, state: VectorState) -> tuple[Array, Expected]:
     """Probabilities (n, K) of the components given what is known of rows, and what each expects: (VEC2)."""
-    each = [expected(rows, m, S) for m, S in zip(state.means, state.covariances, strict=True)]
+    each = expected(rows, state.means, state.covariances)
     with np.errstate(divide="ignore"):
-        log_w = np.log(state.weights)
-    return softmax(np.stack([one.log_p for one in each], axis=1) + log_w, axis=1), each
+        return softmax(each.log_p.T + np.log(state.weights), axis=1), each
 
 
 def _vectors(results: Fit, new: Frame | None) -> tuple[VectorRows, Labelled]:
@@ -162,12 +161,12 @@ def impute(results: Fit, new: Frame | None = None, *, interval: float | None = N
     """
     level, (rows, asked), state = check_level(interval), _vectors(results, new), results.parts.fit.state
     r, each = component_probabilities(rows, state)
-    mean = np.einsum("nk,knd->nd", r, np.stack([one.mean for one in each]))
+    mean = np.einsum("nk,knd->nd", r, each.mean)
     mean = np.where(rows.exact, rows.lower, np.clip(mean, rows.lower, rows.upper))
     labels = results.parts.labels
     if level is None:
         return pd.DataFrame(asked.spread(mean), asked.index, list(labels))
-    inner = np.stack([np.diagonal(one.cov, axis1=1, axis2=2) + (one.mean - mean) ** 2 for one in each])
+    inner = np.diagonal(each.cov, axis1=2, axis2=3) + (each.mean - mean) ** 2
     sd = np.sqrt(np.einsum("nk,knd->nd", r, inner)) * ~rows.exact
     y = _draw_given(rows, state, r, _DRAWS, generator(None))
     low, high = np.quantile(y, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=1)
