@@ -33,7 +33,7 @@ WITHOUT_SOURCE = {
     r"residual_tests\.(Check|Finding)|views\.ModelView|Selection": "hold what another made",
     r"Model|Model\.fit|select|SurvivalModel(\.\w+)?|CensoredGPRegressor\.fit": "hand on to fit() and results",
     r"distributions\.\w+\.(pdf|logpdf|cdf|logcdf|sf|logsf|ppf|isf|std|rvs)": "follow from the density of the class",
-    r"simulate_(additive|cure|latent)": "a problem of our own",
+    r"simulate_(additive|cure|latent|vectors)": "a problem of our own",
     NOT_A_NUMBER: "NaN: a posterior has no such number",
 }
 
@@ -61,6 +61,7 @@ WITHOUT_ERRORS = {
     "tobitgp.BoxCoxGPResults": "as GPResults",
     "tobitgp.MixtureResults": "as GPResults",
     "tobitgp.LatentResults": "as GPResults",
+    "tobitgp.VectorMixtureResults": "as GPResults",
     "tobitgp.MultivariateResults": "as GPResults",
     "tobitgp.HazardResults": "as GPResults",
     "tobitgp.ParametricHazardResults": "as GPResults",
@@ -306,7 +307,7 @@ def test_forwarding_methods_take_the_same_arguments(once):
     assert forwarded
     for name, other in forwarded:
         ours, theirs = (list(inspect.signature(of).parameters.values())[1:] for of in (name.function, other))
-        if name.name.startswith(("tobitgp.MultivariateResults.", "tobitgp.LatentResults.")):
+        if name.name.startswith(("tobitgp.MultivariateResults.", "tobitgp.LatentResults.", "tobitgp.VectorMixtureResults.")):
             ours = [p for p in ours if p.name != "response"]
         assert [(p.name, p.default) for p in ours] == [(p.name, p.default) for p in theirs], name.name
 

@@ -1,4 +1,4 @@
-r"""EM for mixtures of normal vectors with censored coordinates: (VEC2) to (VEC6) of the theory pages.
+r"""EM for mixtures of normal vectors with censored coordinates: (MOV2) to (MOV6) of the theory pages.
 
 Covariances keep a least eigenvalue in units of the covariance R of all rows. The matrix of such eigenvalues with the
 highest likelihood has those of :math:`R^{-1/2} S R^{-1/2}` clipped, S the one without a bound, so that no step lowers

@@ -1,6 +1,6 @@
 """Parameters of a mixture of normal vectors as users read them, and their covariance by the observed information.
 
-The gradient of the log likelihood follows from the sums of a pass, (VEC7) of the theory pages, by Fisher's identity;
+The gradient of the log likelihood follows from the sums of a pass, (MOV7) of the theory pages, by Fisher's identity;
 its derivative is taken by differences.
 """
 
@@ -112,7 +112,7 @@ def _units(fit: VectorFit) -> Array:
 
 
 def _gradient(state: VectorState, rows: VectorRows) -> Array:
-    """Derivative of the log likelihood in the coordinates: (VEC7)."""
+    """Derivative of the log likelihood in the coordinates: (MOV7)."""
     sums, D = sum_rows(rows, state), state.means.shape[1]
     P, L, lower = np.linalg.inv(state.covariances), np.linalg.cholesky(state.covariances), np.tril_indices(D)
     of_means = np.einsum("kij,kj->ki", P, sums.first)

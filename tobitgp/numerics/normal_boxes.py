@@ -1,7 +1,7 @@
 r"""Normal vectors in many boxes at once: log probabilities, means and covariances inside, and draws.
 
 With :math:`\Sigma = L L'` and :math:`y = \mu + L e` the last coordinate of e has closed moments given those before it,
-those of a truncated normal variable: (VEC4) of the theory pages. Of two coordinates the first is left to Gauss-Legendre
+those of a truncated normal variable: (MOV4) of the theory pages. Of two coordinates the first is left to Gauss-Legendre
 panels, of three and more all but the last to Genz's separation of variables over a lattice, made periodic by
 :math:`u = v - \sin(2 \pi v) / (2 \pi)` [1]_. Points stay the same, so that results are smooth in their arguments. All
 weights are positive: moments lose no digits in tails.

@@ -1,4 +1,4 @@
-"""Draws of the parameters of a mixture of vectors, and what they say of the values of the rows: (VEC9)."""
+"""Draws of the parameters of a mixture of vectors, and what they say of the values of the rows: (MOV9)."""
 
 from __future__ import annotations
 

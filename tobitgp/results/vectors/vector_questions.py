@@ -31,7 +31,7 @@ _DRAWS = 1000  # for intervals of what may have been
 
 
 def component_probabilities(rows: VectorRows, state: VectorState) -> tuple[Array, Expected]:
-    """Probabilities (n, K) of the components given what is known of rows, and what each expects: (VEC2)."""
+    """Probabilities (n, K) of the components given what is known of rows, and what each expects: (MOV2)."""
     each = expected(rows, state.means, state.covariances)
     with np.errstate(divide="ignore"):
         return softmax(each.log_p.T + np.log(state.weights), axis=1), each
@@ -100,7 +100,7 @@ def predict(
 
     References
     ----------
-    (VEC2) of the theory pages.
+    (MOV2) of the theory pages.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def impute(results: Fit, new: Frame | None = None, *, interval: float | None = N
 
     References
     ----------
-    (VEC8) of the theory pages.
+    (MOV8) of the theory pages.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def sample(
 
     References
     ----------
-    (VEC8) and (VEC9) of the theory pages.
+    (MOV8) and (MOV9) of the theory pages.
 
     Examples
     --------

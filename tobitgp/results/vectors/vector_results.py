@@ -120,10 +120,10 @@ class VectorMixtureResults(TogetherResults):
     >>> res = tg.fit("mvbind(y1, y2) ~ mixture(2) | censor(y1=limit1, y2=limit2)", data)
     >>> res
     VectorMixtureResults: mvbind(y1, y2) ~ mixture(2) | censor(y1=limit1, y2=limit2)
-      2 responses in 200 rows: 278 values exact, 120 left-censored
-      2 components, log likelihood -511.29, converged
+      2 responses in 200 rows: 280 values exact, 120 left-censored
+      2 components, log likelihood -521.76, converged
     >>> res.means.round(1).to_numpy().tolist()
-    [[0.0, 0.0], [4.0, 2.0]]
+    [[-0.1, 0.0], [3.9, 2.0]]
     """
 
     _kind = "mixture of vectors"
@@ -171,17 +171,17 @@ class VectorMixtureResults(TogetherResults):
 
     @property
     def weights(self) -> pd.Series[float]:
-        """Weights of the components, a Series by their number; pure numbers, (VEC1) of the theory pages."""
+        """Weights of the components, a Series by their number; pure numbers, (MOV1) of the theory pages."""
         return pd.Series(self._parts.fit.weights, self._numbers, name="weight")
 
     @property
     def means(self) -> pd.DataFrame:
-        """Mean vectors: a row for each component, a column for each response, in its units; (VEC1)."""
+        """Mean vectors: a row for each component, a column for each response, in its units; (MOV1)."""
         return pd.DataFrame(self._parts.fit.means, self._numbers, list(self.responses))
 
     @property
     def covariances(self) -> pd.DataFrame:
-        """Covariance matrices, rows ``(component, response)``, in the units of two responses; (VEC1)."""
+        """Covariance matrices, rows ``(component, response)``, in the units of two responses; (MOV1)."""
         index = pd.MultiIndex.from_product([self._numbers, self.responses], names=["component", "response"])
         values = self._parts.fit.covariances.reshape(len(index), len(self.responses))
         return pd.DataFrame(values, index, list(self.responses))
@@ -264,7 +264,7 @@ class VectorMixtureResults(TogetherResults):
 
     @property
     def llf(self) -> float:
-        """Log likelihood of the vectors in nats: (VEC1) of the theory pages."""
+        """Log likelihood of the vectors in nats: (MOV1) of the theory pages."""
         return self._parts.fit.log_likelihood
 
     @property
@@ -307,7 +307,7 @@ class VectorMixtureResults(TogetherResults):
 
     @property
     def selection(self) -> pd.DataFrame:
-        """The numbers of components that ``mixture(range(...))`` tried, best first, by BIC: (VEC10).
+        """The numbers of components that ``mixture(range(...))`` tried, best first, by BIC.
 
         Raises
         ------
@@ -367,7 +367,7 @@ class VectorMixtureResults(TogetherResults):
 
         References
         ----------
-        (VEC1) and (VEC8) of the theory pages.
+        (MOV1) and (MOV8) of the theory pages.
 
         Examples
         --------
