@@ -76,7 +76,7 @@ class EigenvalueFloor:
         return np.asarray(self.eigenvalues(covariances)[0][:, 0] < _AT_FLOOR * self.least)
 
 
-class Ascent(NamedTuple):
+class VectorAscent(NamedTuple):
     """Where an ascent ended."""
 
     state: VectorState
@@ -114,7 +114,7 @@ def improved(state: VectorState, sums: VectorSums, floor: EigenvalueFloor) -> Ve
 
 def ascend(
     rows: VectorRows, state: VectorState, floor: EigenvalueFloor, method: EMCM, max_iter: int | None = None
-) -> Ascent:
+) -> VectorAscent:
     """Passes until the gain that is left is below ``tol`` per unit of weight, with extrapolation where it rises."""
     total, slack = rows.weight.sum(), _APPROXIMATE * rows.approximate
     sums, history, still, before = sum_rows(rows, state), None, 0, np.inf
@@ -135,14 +135,14 @@ def ascend(
         if gain < -_DROP * abs(sums.value):
             if method.check and -gain > slack:
                 raise NumericalError(f"The log likelihood fell by {-gain:.3g} in a step of EM.")
-            return Ascent(state, np.array(trace), converged=-gain <= slack)
+            return VectorAscent(state, np.array(trace), converged=-gain <= slack)
         ratio = min(max(gain / before, 0.0), _LONGEST_RATIO) if before > 0.0 else 0.0
         still = still + 1 if gain / (1.0 - ratio) < method.tol * total else 0
         state, sums, before = moved, found, max(gain, 0.0)
         trace.append(sums.value)
         if still == _STILL:
-            return Ascent(state, np.array(trace), converged=True)
-    return Ascent(state, np.array(trace), converged=False)
+            return VectorAscent(state, np.array(trace), converged=True)
+    return VectorAscent(state, np.array(trace), converged=False)
 
 
 def _extrapolated(history: History, like: VectorState, floor: EigenvalueFloor) -> VectorState:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tobitgp.errors import NumericalError, SpecError
 from tobitgp.mixture.methods import EMCM
-from tobitgp.mixture.vector_ascent import Ascent, EigenvalueFloor, VectorState, ascend, sum_rows
+from tobitgp.mixture.vector_ascent import EigenvalueFloor, VectorAscent, VectorState, ascend, sum_rows
 from tobitgp.mixture.vector_rows import VectorRows, draw
 from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array, BoolArray
@@ -82,10 +82,10 @@ def fit_vectors(rows: VectorRows, k: int, method: EMCM, rng: int | np.random.Gen
         raise NumericalError(
             "The covariance of the responses is singular: some of them are the same but for units. Leave one out."
         ) from error
-    return _described(own, found, floor if k > 1 else None, centre, scale, least)
+    return _described(own, found, floor if k > 1 else None, centre, scale)
 
 
-def _single(rows: VectorRows, method: EMCM) -> Ascent:
+def _single(rows: VectorRows, method: EMCM) -> VectorAscent:
     """The normal distribution with the highest likelihood."""
     D = rows.lower.shape[1]
     start = VectorState(np.ones(1), np.zeros((1, D)), np.eye(D)[None])
@@ -94,14 +94,14 @@ def _single(rows: VectorRows, method: EMCM) -> Ascent:
 
 def _several(
     rows: VectorRows, k: int, floor: EigenvalueFloor, method: EMCM, rng: np.random.Generator, one: VectorState
-) -> list[Ascent]:
+) -> list[VectorAscent]:
     """Ascents, the best first: short ones from all starts, of which the best that differ go on."""
     n = method.n_init
     filled = draw(rows, one.means[0], one.covariances[0], n, rng)
     starts = [_start(filled[:, i], rows.weight, k, floor, rng) for i in range(n)]
     short = [ascend(rows, start, floor, method, _SHORT if n > 1 else 0) for start in starts]
     short.sort(key=lambda end: -_worth(end, rows, floor))
-    chosen: list[Ascent] = []
+    chosen: list[VectorAscent] = []
     for end in short:
         if len(chosen) < _LONG and all(abs(end.value - other.value) > _SAME for other in chosen):
             chosen.append(end)
@@ -109,7 +109,7 @@ def _several(
     return sorted(ends, key=lambda end: -_worth(end, rows, floor))
 
 
-def _worth(end: Ascent, rows: VectorRows, floor: EigenvalueFloor) -> float:
+def _worth(end: VectorAscent, rows: VectorRows, floor: EigenvalueFloor) -> float:
     """Log likelihood, less log n for each component at the floor: (EM9)."""
     return end.value - float(floor.held(end.state.covariances).sum() * np.log(rows.weight.sum()))
 
@@ -135,7 +135,12 @@ def _start(y: Array, weight: Array, k: int, floor: EigenvalueFloor, rng: np.rand
 
 
 def _described(
-    rows: VectorRows, found: list[Ascent], floor: EigenvalueFloor | None, centre: Array, scale: Array, least: float
+    rows: VectorRows,
+    found: list[VectorAscent],
+    floor: EigenvalueFloor | None,
+    centre: Array,
+    scale: Array,
+    least: float,
 ) -> VectorFit:
     """The best end in the user's units, its components in order."""
     best = found[0]
@@ -155,5 +160,5 @@ def _described(
         r.sum(axis=0),
         rows.exact.T @ r,
         held,
-        least,
+        FLOOR if floor is None else floor.least,
     )

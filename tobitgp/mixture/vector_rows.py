@@ -79,7 +79,7 @@ class VectorRows:
         return VectorRows(lower[order], upper[order], np.bincount(code.ravel(), weight).astype(np.float64)[order])
 
 
-class Expected(NamedTuple):
+class ExpectedVectors(NamedTuple):
     """What K normal distributions expect of rows."""
 
     log_p: Array  # (K, n), log density of exact coordinates and log probability of the box of censored ones
@@ -97,10 +97,10 @@ class _Given(NamedTuple):
     rest: Array  # (K, h, h), covariance that is left given the censored ones
 
 
-def expected(rows: VectorRows, means: Array, covariances: Array) -> Expected:
+def expected(rows: VectorRows, means: Array, covariances: Array) -> ExpectedVectors:
     """Moments given what is known of each row, of components with means (K, D) and covariances (K, D, D)."""
     (n, D), k = rows.lower.shape, len(means)
-    out = Expected(np.empty((k, n)), np.tile(rows.lower, (k, 1, 1)), np.zeros((k, n, D, D)))
+    out = ExpectedVectors(np.empty((k, n)), np.tile(rows.lower, (k, 1, 1)), np.zeros((k, n, D, D)))
     for pattern, given in _each(rows, means, covariances):
         at, h, c = pattern.rows, pattern.hidden, len(pattern.censored)
         centre, V = given.mean, np.broadcast_to(given.cov[:, None], (k, len(at), *given.cov.shape[1:]))

@@ -7,9 +7,9 @@ panels, of three and more all but the last to Genz's separation of variables ove
 weights are positive: moments lose no digits in tails.
 
 Errors of two coordinates, with correlations to .999, against panels of 3000 by 3000 points: 1e-10. Errors of log
-probability of three, four and five coordinates, against integrals over a factor of equal correlations of .3 to .8: 1e-7,
-1e-6 and 1e-5 in the median, mostly below 3e-4, and below 1e-3 in all of 60 boxes; those of means and covariances, in
-standard deviations, are about ten times as large.
+probability of three, four and five coordinates, against integrals over a factor of equal correlations of .3 to .8:
+1e-7, 1e-6 and 1e-5 in the median, mostly below 3e-4, and below 1e-3 in all of 60 boxes; those of means and covariances,
+in standard deviations, are about ten times as large.
 
 References
 ----------

@@ -14,7 +14,7 @@ from tobitgp.data.training_summary import held_rows
 from tobitgp.diagnostics.training_draws import read_draws
 from tobitgp.errors import SpecError
 from tobitgp.mixture.vector_ascent import VectorState
-from tobitgp.mixture.vector_rows import Expected, VectorRows, draw, expected
+from tobitgp.mixture.vector_rows import ExpectedVectors, VectorRows, draw, expected
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.fit import Fit
 from tobitgp.results.multivariate import multivariate_predictions
@@ -30,7 +30,7 @@ DRAWN = ("uncensored", "observed", "conditional")
 _DRAWS = 1000  # for intervals of what may have been
 
 
-def component_probabilities(rows: VectorRows, state: VectorState) -> tuple[Array, Expected]:
+def component_probabilities(rows: VectorRows, state: VectorState) -> tuple[Array, ExpectedVectors]:
     """Probabilities (n, K) of the components given what is known of rows, and what each expects: (MOV2)."""
     each = expected(rows, state.means, state.covariances)
     with np.errstate(divide="ignore"):

@@ -19,7 +19,7 @@ from tobitgp.mixture.vector_information import parameter_intervals
 from tobitgp.numerics.sampling import Rng
 from tobitgp.results import figures
 from tobitgp.results.mixture.mixture_results import NO_LINEAR, MixtureResults, selection_table
-from tobitgp.results.multivariate.of_responses import drawn_apart
+from tobitgp.results.multivariate.of_responses import drawn_for_each
 from tobitgp.results.multivariate.together_results import TogetherResults
 from tobitgp.results.parameter_estimates import CovKind, Linear
 from tobitgp.results.vectors import vector_questions
@@ -27,6 +27,8 @@ from tobitgp.results.vectors.vector_draws import VectorDraws
 from tobitgp.results.vectors.vector_parts import VectorParts
 from tobitgp.results.words import Words
 from tobitgp.typing import Array
+
+_PANELS = drawn_for_each(figures.plot_quantile_residuals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,7 @@ class VectorMixtureResults(TogetherResults):
 
     @property
     def params(self) -> pd.Series[float]:
-        """``weight[1]``, ..., ``mean[y1][1]``, ``sd[y1][1]`` and ``cor[y1, y2][1]``: a Series, in the user's units."""
+        """``weight[1]``, ``mean[y1][1]``, ``sd[y1][1]``, ``cor[y1, y2][1]``: a Series by name, in the user's units."""
         return pd.Series(self._parts.values_of_parameters, index=self._names)
 
     @property
@@ -307,7 +309,7 @@ class VectorMixtureResults(TogetherResults):
 
     @property
     def selection(self) -> pd.DataFrame:
-        """The numbers of components that ``mixture(range(...))`` tried, best first, by BIC.
+        """The numbers of components that ``mixture(range(...))`` tried, best first, by BIC, on the scale of deviances.
 
         Raises
         ------
@@ -341,7 +343,13 @@ class VectorMixtureResults(TogetherResults):
     predict = vector_questions.predict
     impute = vector_questions.impute
     sample = vector_questions.sample
-    plot_residuals = drawn_apart(figures.plot_quantile_residuals)
+
+    def plot_residuals(self, ax: Any = None, *, response: str | None = None) -> Any:
+        """See :meth:`tobitgp.MixtureResults.plot_residuals`: a panel for every response.
+
+        ``response=`` names a single one.
+        """
+        return _PANELS(self, ax, response=response)
 
     def plot_components(self, pair: tuple[str, str] | None = None, *, ax: Any = None) -> Any:
         """Draw the rows at two responses, with ellipses that hold half and 95% of each component.
