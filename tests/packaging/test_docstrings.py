@@ -27,7 +27,7 @@ WITHOUT_SOURCE = {
     r"(summary|summary_frame|print_summary|to_maketables|to_arviz|default_model_infos)": "show what others compute",
     r"save|report|load|fetch|available": "write and read files, or tell of them",
     r"params_?|hyperparameters|components|n_\w+|nobs|counts|fit_history|results_": "read off the fit",
-    r"df_resid|(Regression|BoxCox|BoxCoxGP|Cure|Mixture|VectorMixture|CompetingRisks)Results\.df_model": "count parameters",
+    r"df_resid|(Regression|BoxCox|BoxCoxGP|Cure|(Vector)?Mixture|CompetingRisks)Results\.df_model": "count parameters",
     r"formula|model|method|cov_type|evidence_kind|converged|shape": "words, flags and shapes",
     r"formula_functions|show_versions|metrics\.survival_at|nondetects\.read": "read tables",
     r"residual_tests\.(Check|Finding)|views\.ModelView|Selection": "hold what another made",

@@ -135,12 +135,7 @@ def _start(y: Array, weight: Array, k: int, floor: EigenvalueFloor, rng: np.rand
 
 
 def _described(
-    rows: VectorRows,
-    found: list[VectorAscent],
-    floor: EigenvalueFloor | None,
-    centre: Array,
-    scale: Array,
-    least: float,
+    rows: VectorRows, found: list[VectorAscent], floor: EigenvalueFloor | None, centre: Array, scale: Array
 ) -> VectorFit:
     """The best end in the user's units, its components in order."""
     best = found[0]

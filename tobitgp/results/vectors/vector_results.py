@@ -285,11 +285,6 @@ class VectorMixtureResults(TogetherResults):
         return "nonrobust"
 
     @property
-    def log_evidence(self) -> float:
-        """NaN: maximum likelihood has no evidence, in nats or otherwise; see ``llf``."""
-        return float("nan")
-
-    @property
     def converged(self) -> bool:
         """Whether the best ascent came to a standstill."""
         return self._parts.fit.converged
@@ -309,7 +304,7 @@ class VectorMixtureResults(TogetherResults):
 
     @property
     def selection(self) -> pd.DataFrame:
-        """The numbers of components that ``mixture(range(...))`` tried, best first, by BIC, on the scale of deviances.
+        """The numbers of components that ``mixture(range(...))`` tried, best first, by the BIC of (MOV1), on the scale of deviances.
 
         Raises
         ------
