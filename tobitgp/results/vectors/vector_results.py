@@ -28,6 +28,8 @@ from tobitgp.results.vectors.vector_parts import VectorParts
 from tobitgp.results.words import Words
 from tobitgp.typing import Array
 
+_SHAPES = ("calibration", "symmetry", "tails")  # tests that more components serve
+_REMEDY = "Try more components, mixture(range(1, 7)), or write logarithms of the responses."
 _PANELS = drawn_for_each(figures.plot_quantile_residuals)
 
 
@@ -82,6 +84,11 @@ class MarginalMixtureResults(MixtureResults):
     def _with_covariance(self) -> MixtureParts:
         self._parts = self._together._with_covariance.responses[self._response]
         return self._parts
+
+    def _row_tests(self, rng: Any) -> Iterator[Finding | RawTest]:
+        for found in super()._row_tests(rng):
+            shaped = isinstance(found, RawTest) and found.name in _SHAPES
+            yield found._replace(remedy=_REMEDY) if shaped else found
 
     @property
     def df_model(self) -> float:
@@ -304,7 +311,9 @@ class VectorMixtureResults(TogetherResults):
 
     @property
     def selection(self) -> pd.DataFrame:
-        """The numbers of components that ``mixture(range(...))`` tried, best first, by the BIC of (MOV1), on the scale of deviances.
+        """The numbers of components that ``mixture(range(...))`` tried, best first.
+
+        ``value`` is the BIC of (MOV1), on the scale of deviances.
 
         Raises
         ------
