@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tobitgp.errors import NumericalError, SpecError
+from tobitgp.errors import DataError, SpecError
 from tobitgp.mixture.methods import EMCM
 from tobitgp.mixture.vector_ascent import EigenvalueFloor, VectorAscent, VectorState, ascend, sum_rows
 from tobitgp.mixture.vector_rows import VectorRows, draw
@@ -73,15 +73,10 @@ def fit_vectors(rows: VectorRows, k: int, method: EMCM, rng: int | np.random.Gen
     known = np.sort(np.where(np.isfinite(known), known, np.nan), axis=0)
     centre, scale = np.nanmean(known, axis=0), np.nanstd(known, axis=0)
     own = rows.standardised(centre, scale).merged()
-    try:
-        one = _single(own, method)
-        least = FLOOR if method.floor is None else method.floor
-        floor = EigenvalueFloor(np.linalg.cholesky(one.state.covariances[0]), least)
-        found = [one] if k == 1 else _several(own, k, floor, method, generator(rng), one.state)
-    except np.linalg.LinAlgError as error:
-        raise NumericalError(
-            "The covariance of the responses is singular: some of them are the same but for units. Leave one out."
-        ) from error
+    one = _single(own, method)
+    least = FLOOR if method.floor is None else method.floor
+    floor = EigenvalueFloor(np.linalg.cholesky(one.state.covariances[0]), least)
+    found = [one] if k == 1 else _several(own, k, floor, method, generator(rng), one.state)
     return _described(own, found, floor if k > 1 else None, centre, scale)
 
 
@@ -89,7 +84,14 @@ def _single(rows: VectorRows, method: EMCM) -> VectorAscent:
     """The normal distribution with the highest likelihood."""
     D = rows.lower.shape[1]
     start = VectorState(np.ones(1), np.zeros((1, D)), np.eye(D)[None])
-    return ascend(rows, start, EigenvalueFloor(np.eye(D), _FLOOR_OF_ONE), method)
+    floor = EigenvalueFloor(np.eye(D), _FLOOR_OF_ONE)
+    found = ascend(rows, start, floor, method)
+    if floor.held(found.state.covariances).any():
+        raise DataError(
+            "mvbind(): the covariance of the responses is singular: one of them follows from the others, or rows are "
+            "too few. Leave a response out."
+        )
+    return found
 
 
 def _several(

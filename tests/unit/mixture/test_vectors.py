@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal, norm
 
-from tobitgp.errors import SpecError
+from tobitgp.errors import DataError, SpecError
 from tobitgp.mixture import EMCM, fit_mixture
 from tobitgp.mixture.vector_ascent import EigenvalueFloor, VectorState, ascend, sum_rows
 from tobitgp.mixture.vector_fit import fit_vectors
@@ -240,6 +240,13 @@ def test_a_component_on_a_line_stops_at_the_floor():
     assert found.held[1]
     assert "eigenvalue at its floor" in found.notes[0]
     assert np.isnan(parameter_covariance(found, VectorRows(y, y, np.ones(120)))).any()
+
+
+def test_responses_that_follow_from_each_other_are_refused():
+    y = vectors(13, 50, 2)
+    twice = np.column_stack([y, 2.0 * y[:, 0] + 1.0])
+    with pytest.raises(DataError, match="covariance of the responses is singular"):
+        fit_vectors(VectorRows(twice, twice, np.ones(50)), 2, METHOD)
 
 
 def test_more_components_than_rows_are_refused():
