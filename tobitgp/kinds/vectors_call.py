@@ -78,7 +78,7 @@ class Vectors(Kind):
 
     def fit(self, rows: VectorCallRows, asked: FitOptions) -> VectorMixtureResults:
         method, (vectors, kept) = _method(asked), vector_rows(rows.rows, rows.weight)
-        warn_fractions(vectors.weight, "a mixture of one response")
+        warn_fractions(vectors.weight)
         numbers, found = rows.over.mixture.numbers, list[VectorFit]()
         with progress_bar(asked.progress) as on_step, single_blas_thread():
             for k in numbers:

@@ -87,8 +87,9 @@ class MarginalMixtureResults(MixtureResults):
 
     def _row_tests(self, rng: Any) -> Iterator[Finding | RawTest]:
         for found in super()._row_tests(rng):
-            shaped = isinstance(found, RawTest) and found.name in _SHAPES
-            yield found._replace(remedy=_REMEDY) if shaped else found
+            if isinstance(found, RawTest) and found.name in _SHAPES:
+                found = found._replace(remedy=_REMEDY)
+            yield found
 
     @property
     def df_model(self) -> float:
