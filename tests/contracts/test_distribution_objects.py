@@ -22,6 +22,7 @@ LIMITS = (
         "groups",
         "several",
         "latent",
+        "vectors",
         "mixture",
     ),
     *("counts", "student", "powers", "splines", "varying slope", "noise curve", "markov", "vecchia", "regressions"),
@@ -34,7 +35,7 @@ SAMPLED = (
 )  # averages over draws of the parameters, which take long
 
 
-TOGETHER = ("several", "latent")  # several responses, of which one is asked
+TOGETHER = ("several", "latent", "vectors")  # several responses, of which one is asked
 
 
 def draws_of(name):

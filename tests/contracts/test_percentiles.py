@@ -15,7 +15,13 @@ import tobitgp as tg
 pytestmark = pytest.mark.diagonal
 
 NEVER = {"cured": "a share never has the event"}
-NO_TIMES = ("several", "latent", "causes", "start-stop")  # which ask for percentiles of parts of them, or of subjects
+NO_TIMES = (
+    "several",
+    "latent",
+    "vectors",
+    "causes",
+    "start-stop",
+)  # which ask for percentiles of parts of them, or of subjects
 CLOSE, FEW = 1e-6, (1e-5, 1e-7, 1e-17, 1e-100)  # of which 1 - p is rounded, or 1
 TIMES = [name for name in KINDS if name not in NO_TIMES]
 

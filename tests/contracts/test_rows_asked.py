@@ -55,7 +55,7 @@ def test_rows_in_another_order_in_parts_and_alone(name):
 
 
 @pytest.mark.quick_cases("regression", "weibull")
-@pytest.mark.parametrize("name", [name for name in KINDS if name not in ("mixture", "counts", "latent")])
+@pytest.mark.parametrize("name", [name for name in KINDS if name not in ("mixture", "counts", "latent", "vectors")])
 def test_a_missing_value_leaves_the_other_rows(name):
     """Columns of floats have a missing value in the second row; mixtures and latent coordinates have no columns."""
     res, new = fitted(name), rows()[N - 2 :]

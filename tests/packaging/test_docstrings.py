@@ -28,14 +28,14 @@ WITHOUT_SOURCE = {
     r"(summary2?|summary_frame|print_summary|to_maketables|to_arviz|default_model_infos)": "show what others compute",
     r"save|report|load|remove_data|fetch|available": "write, read and forget data, or tell of them",
     r"params_?|hyperparameters|components|n_\w+|nobs|counts|fit_history|results_": "read off the fit",
-    r"(Regression|BoxCox|BoxCoxGP|Cure|Mixture|CompetingRisks)Results\.df_model": "count parameters",
+    r"(Regression|BoxCox|BoxCoxGP|Cure|(Vector)?Mixture|CompetingRisks)Results\.df_model": "count parameters",
     r"df_resid|k_constant": "count",
     r"formula|family|model|method|cov(ariance)?_type|use_t|evidence_kind|converged|shape": "words, flags and shapes",
     r"formula_functions|show_versions|metrics\.survival_at|nondetects\.read": "read tables",
     r"residual_tests\.(Check|Finding)|views\.ModelView|Selection": "hold what another made",
     r"Model|Model\.fit|select|SurvivalModel(\.\w+)?|CensoredGPRegressor\.fit": "hand on to fit() and results",
     r"distributions\.\w+\.(pdf|logpdf|cdf|logcdf|sf|logsf|ppf|isf|std|rvs)": "follow from the density of the class",
-    r"simulate_(additive|cure|latent)": "a problem of our own",
+    r"simulate_(additive|cure|latent|vectors)": "a problem of our own",
     NOT_A_NUMBER: "NaN: a posterior has no such number",
 }
 
@@ -63,6 +63,7 @@ WITHOUT_ERRORS = {
     "tobitgp.BoxCoxGPResults": "as GPResults",
     "tobitgp.MixtureResults": "as GPResults",
     "tobitgp.LatentResults": "as GPResults",
+    "tobitgp.VectorMixtureResults": "as GPResults",
     "tobitgp.MultivariateResults": "as GPResults",
     "tobitgp.HazardResults": "as GPResults",
     "tobitgp.ParametricHazardResults": "as GPResults",
@@ -308,7 +309,9 @@ def test_forwarding_methods_take_the_same_arguments(once):
     assert forwarded
     for name, other in forwarded:
         ours, theirs = (list(inspect.signature(of).parameters.values())[1:] for of in (name.function, other))
-        if name.name.startswith(("tobitgp.MultivariateResults.", "tobitgp.LatentResults.")):
+        if name.name.startswith(
+            ("tobitgp.MultivariateResults.", "tobitgp.LatentResults.", "tobitgp.VectorMixtureResults.")
+        ):
             ours = [p for p in ours if p.name != "response"]
         assert [(p.name, p.default) for p in ours] == [(p.name, p.default) for p in theirs], name.name
 

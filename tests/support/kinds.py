@@ -82,6 +82,7 @@ KINDS = {
     "groups": kind("low ~ z + (1 | k) | censor(limit)", method=tg.EP(hyper="maximize")),
     "several": kind("mvbind(low, other) ~ z + g", method=tg.EP(hyper="maximize")),
     "latent": kind("mvbind(low, other, third) ~ gp(latent(1)) | censor(low=limit)", method=VI),
+    "vectors": kind("mvbind(low, other) ~ mixture(2) | censor(low=limit)", **EM),
     "mixture": kind("pos ~ mixture(2) | censor(least)", family="weibull", **EM),
     "counts": kind("count ~ mixture(2) | censor(2)", family="poisson", **EM),
     "hazard": kind("Surv(entry, time, event) ~ z + g", family=tg.PH("piecewise", bands=3), method="mle"),

@@ -167,6 +167,17 @@ def latent(rng):
     return f"{left} ~ gp(latent({int(rng.integers(1, 4))})){behind}", {"method": method}
 
 
+@kind(0.5)
+def vectors(rng):
+    left, behind = [
+        ("mvbind(y, other)", ""),
+        ("mvbind(y, other)", " | censor(l, other_limit)"),
+        ("mvbind(y, other, third)", " | censor(y=l)"),
+    ][int(rng.integers(3))]
+    options = {"method": tg.EMCM(n_init=1, max_iter=int(rng.choice([40, 400])))}
+    return f"{left} ~ mixture({int(rng.integers(1, 4))}){behind}", options
+
+
 @kind(1.5, positive=True)
 def mixture(rng):
     right = str(rng.choice(["mixture(1)", "mixture(2)", "mixture(3)", "mixture('dp', max_components=4)"]))

@@ -198,7 +198,7 @@ RESPONSE = {
     "origin of the response": Transformation(
         columns(REAL, 1.0, SHIFT),
         scale=Scale(1.0, SHIFT),
-        moves="Intercept",
+        moves=r"Intercept|^mean\[",
         lost=why("times and counts begin at 0", real),
     ),
     "mirror image": Transformation(

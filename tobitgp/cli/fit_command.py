@@ -22,6 +22,7 @@ from tobitgp.formula.mixed_formula import read_mixed
 from tobitgp.formula.mvbind import is_wide, read_wide
 from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.formula.spec import CureSpec, LinearPart, ParameterSpec, ScaleSpec
+from tobitgp.formula.vector_formula import is_vectors, read_vectors
 from tobitgp.inference.vi import BOUNDS
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.families import BOXCOX
@@ -245,7 +246,10 @@ def _formulas(options: argparse.Namespace, family: Any) -> Iterator[str]:
     """The formula, of several responses that of each by itself."""
     formula: str = options.formula
     if is_wide(formula):
-        wide = read_latent(formula).wide if is_latent(formula) else read_wide(formula, options.sigma)
+        if is_vectors(formula):
+            wide = read_vectors(formula).wide
+        else:
+            wide = read_latent(formula).wide if is_latent(formula) else read_wide(formula, options.sigma)
         yield from (wide.alone(j) for j in range(len(wide.labels)))
         return
     causes = read_causes(formula)

@@ -10,7 +10,7 @@ from tobitgp.datasets.simulate import (
     simulate_karlova,
     simulate_kohjima,
 )
-from tobitgp.datasets.simulate_models import simulate_additive, simulate_cure, simulate_latent
+from tobitgp.datasets.simulate_models import simulate_additive, simulate_cure, simulate_latent, simulate_vectors
 
 __all__ = [
     "available",
@@ -23,4 +23,5 @@ __all__ = [
     "simulate_karlova",
     "simulate_kohjima",
     "simulate_latent",
+    "simulate_vectors",
 ]

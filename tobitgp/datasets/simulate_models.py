@@ -114,6 +114,48 @@ def simulate_latent(
     return pd.DataFrame(made | {"x1": x[:, 0], "x2": x[:, 1]})
 
 
+def simulate_vectors(rng: np.random.Generator | int | None = None, n: int = 200) -> pd.DataFrame:
+    r"""Simulate pairs of two groups, three tenths of the values of each coordinate below its limit.
+
+    Three fifths are normal about (0, 0) with variances 1 and correlation 0.5, the others about (4, 2) with variances
+    0.5 and correlation -0.5.
+
+    Parameters
+    ----------
+    rng
+        As in `simulate_groot_lucas`.
+    n : int
+        Number of rows.
+
+    Returns
+    -------
+    DataFrame
+        Columns of pure numbers ``y1, y2``, at least their limits ``limit1, limit2``; without limits ``y_star1,
+        y_star2``; and ``group``, 1 or 2.
+
+    Raises
+    ------
+    DataError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> data = simulate_vectors(n=100)
+    >>> float((data["y1"] == data["limit1"]).mean())
+    0.3
+    """
+    check_size(n, 1.0)
+    generator = seeded(rng)
+    first, z = generator.random(n) < 0.6, generator.normal(size=(n, 2))
+    second = z * np.sqrt(0.5) @ np.array([[1.0, -0.5], [0.0, np.sqrt(0.75)]]) + [4.0, 2.0]
+    y_star = np.where(first[:, None], z @ np.array([[1.0, 0.5], [0.0, np.sqrt(0.75)]]), second)
+    limit = np.quantile(y_star, 0.3, axis=0)
+    made: dict[str, Array] = {}
+    for name, values in (("y", np.maximum(y_star, limit)), ("limit", limit), ("y_star", y_star)):
+        made |= {f"{name}{d + 1}": values[..., d] for d in range(2)}
+    return pd.DataFrame(made | {"group": np.where(first, 1, 2)})
+
+
 def simulate_cure(n: int = 400, rng: np.random.Generator | int | None = None) -> pd.DataFrame:
     r"""Simulate times of rows of which a share is cured and never has the event.
 

@@ -36,6 +36,7 @@ from tobitgp.numerics.sampling import random_points
 from tobitgp.results.fit import Fit
 from tobitgp.results.row_contents import row_contents
 from tobitgp.results.rows import ask
+from tobitgp.typing import Array
 
 CLEAR, SLIGHT = 3.0, 1.0  # nats
 _AT_END = 0.1  # of log length-scales from the shortest that was looked for
@@ -250,18 +251,23 @@ def posterior_findings(results: Any, rng: Any) -> Iterator[Finding]:
     yield plain("posterior", f"{found.words} (k-hat {found.k:.2f})", value=float(found.k), good=found.good)
 
 
+def vague_components(exact: Array, otherwise: str = "") -> Finding:
+    """Components by the expected number (K,) of their exact rows."""
+    vague = [str(i + 1) for i in np.flatnonzero(exact.round(2) < 1.0)]
+    words = "every component contains uncensored rows"
+    if vague:
+        fewer = max(len(exact) - len(vague), 1)
+        words = (
+            f"component {', '.join(vague)} contains less than one uncensored row in expectation. Fit fewer components, "
+            f"mixture({fewer}){otherwise}"
+        )
+    return plain("components", words, value=float(len(vague)), good=not vague)
+
+
 def mixture_findings(results: Any) -> Iterator[Finding | RawTest]:
     """Of a mixture: components that hardly any exact row tells of, and the survival curve of lifetimes."""
     fit = results.parts.fit
-    vague = [str(i + 1) for i in np.flatnonzero(fit.shown) if fit.exact_counts[i].round(2) < 1.0]
-    words = "every component contains uncensored rows"
-    if vague:
-        fewer = max(int(fit.shown.sum()) - len(vague), 1)
-        words = (
-            f"component {', '.join(vague)} contains less than one uncensored row in expectation. Fit fewer components, "
-            f"mixture({fewer}), or set priors="
-        )
-    yield plain("components", words, value=float(len(vague)), good=not vague)
+    yield vague_components(fit.exact_counts[fit.shown], ", or set priors=")
     (lower, upper, _), weight = results._training_ends(), results.parts.rows.tested_weight
     lifetimes = results.parts.family.support == "positive" or ((lower != upper) & np.isfinite(lower)).any()
     if lifetimes and weight.sum() >= LEAST_ROWS and results.parts.spec.truncation is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn
 
 import numpy as np
 import pandas as pd
@@ -18,86 +17,31 @@ from tobitgp.inference.fitted import Step
 from tobitgp.kinds.call import Call
 from tobitgp.kinds.kind import Kind
 from tobitgp.kinds.progress import progress_bar
+from tobitgp.kinds.responses_only import ResponsesOnly
 from tobitgp.latent.collapsed_bound import ResponseEnds, posterior_weights
 from tobitgp.latent.latent_rows import LatentProcesses
 from tobitgp.latent.latent_search import LatentMaximum, divergence, filled, search
-from tobitgp.likelihoods import Family, resolve_family
+from tobitgp.likelihoods import resolve_family
 from tobitgp.method_settings import VI, read_whole
 from tobitgp.numerics.linear_algebra import breakdown_in_words
 from tobitgp.numerics.sampling import generator
 from tobitgp.options import FitOptions
 from tobitgp.results.latent.latent_parts import LatentParts, latent_spec, response_facts
 from tobitgp.results.latent.latent_results import LatentResults
-from tobitgp.results.multivariate.multivariate_parts import ResponseRows, SeveralSpec
-from tobitgp.results.multivariate.response_view import count_kinds
+from tobitgp.results.multivariate.multivariate_parts import ResponseRows
 from tobitgp.results.multivariate.stacked_rows import read_responses
-from tobitgp.results.views import COUNTS, named_columns
-from tobitgp.typing import Array, BoolArray
+from tobitgp.results.views import named_columns
+from tobitgp.typing import Array
 
 INDUCING, STARTS, MOST_ITERATIONS, TOLERANCE = 20, 2, 1000, 1e-8
 _ALONE = "is not supported with gp(latent(...))."
 
 
 @dataclass(frozen=True)
-class LatentRows:
-    """Rows of several responses, on the scale of these."""
+class LatentRows(ResponsesOnly):
+    """Rows of several responses over latent coordinates."""
 
-    call: Call
-    spec: SeveralSpec
     over: LatentFormula
-    family: Family
-    rows: ResponseRows
-    frame: pd.DataFrame  # of no covariate
-
-    has_causes = False
-    title = "gaussian"
-    read = None
-
-    @property
-    def training(self) -> NoReturn:
-        """See `Rows`."""
-        raise SpecError("Rows with latent coordinates have no columns; fit each response by itself for this.")
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Values that are exact and censored, and rows dropped."""
-        each = [count_kinds(one.response) for one in self.rows.seen]
-        return {kind: sum(one[kind] for one in each) for kind in COUNTS[:4]} | {"dropped": int((~self.kept).sum())}
-
-    @property
-    def kept(self) -> BoolArray:
-        """Rows of which something is known, (n,)."""
-        return np.asarray(ResponseEnds(*self.rows.ends).known.any(axis=1))
-
-    @property
-    def counted(self) -> str:
-        """Numbers of values in words."""
-        return ", ".join(f"{count} values {kind}" for kind, count in self.counts.items() if kind != "dropped" and count)
-
-    @property
-    def formula(self) -> str:
-        """The formula as written."""
-        return self.spec.formula
-
-    @property
-    def shown(self) -> str:
-        """The formula as models are shown with it."""
-        return self.spec.formula
-
-    @property
-    def endog_names(self) -> str:
-        """The responses as written."""
-        return self.spec.formula.partition("~")[0].strip()
-
-    @property
-    def exog_names(self) -> list[str]:
-        """No column."""
-        return []
-
-    def close(self) -> None:
-        """Nothing is kept that has to be removed."""
-
-    check_open = close
 
 
 class Latent(Kind):
@@ -126,7 +70,7 @@ class Latent(Kind):
                 raise DataError(f"{label}: all its values are the same. Leave it out.")
         each = tuple(parse_formula(formula, list(data.columns), None) for formula in over.wide.formulas)
         spec = latent_spec(over, each)
-        return LatentRows(call, spec, over, family, rows, pd.DataFrame(index=data.index))
+        return LatentRows(call, spec, family, rows, pd.DataFrame(index=data.index), over)
 
     def fit(self, rows: LatentRows, asked: FitOptions) -> LatentResults:
         method = _method(asked)

@@ -12,9 +12,11 @@ from tobitgp.kinds.mixed_call import MixedRegressions
 from tobitgp.kinds.parametric_call import ParametricHazards
 from tobitgp.kinds.regression_call import Cure, Regression, StartStop
 from tobitgp.kinds.several_call import Several
+from tobitgp.kinds.vectors_call import Vectors
 
 OF_ONE_CAUSE: tuple[Kind, ...] = (
     Latent(),
+    Vectors(),
     Several(),
     MixedRegressions(),
     Distributional(),

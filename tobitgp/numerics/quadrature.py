@@ -239,7 +239,7 @@ def _average(L: Array, lower: Array, upper: Array, points: int, seed: int) -> tu
     e, log_w = np.empty_like(u), np.zeros(points)
     for i in range(len(L)):
         shift = e[:, :i] @ L[i, :i]
-        e[:, i], log_mass = _inside((lower[i] - shift) / L[i, i], (upper[i] - shift) / L[i, i], u[:, i])
+        e[:, i], log_mass = inside_quantiles((lower[i] - shift) / L[i, i], (upper[i] - shift) / L[i, i], u[:, i])
         log_w += log_mass
     top = log_w.max()
     w = np.exp(log_w - top)
@@ -247,7 +247,7 @@ def _average(L: Array, lower: Array, upper: Array, points: int, seed: int) -> tu
     return float(top + np.log(w.mean())), w @ y / w.sum(), (y * w[:, None]).T @ y / w.sum()
 
 
-def _inside(a: Array, b: Array, u: Array) -> tuple[Array, Array]:
+def inside_quantiles(a: Array, b: Array, u: Array) -> tuple[Array, Array]:
     """Standard normal quantiles of ``u`` within (a, b), and the log mass of (a, b); tails keep their digits."""
     sign = np.where(a + b > 0.0, -1.0, 1.0)
     near, far = np.where(sign > 0.0, b, -a), np.where(sign > 0.0, a, -b)
@@ -264,7 +264,9 @@ def _order(cov: Array, lower: Array, upper: Array) -> tuple[IntArray, Array]:
     for i in range(k):
         sd = np.sqrt(np.maximum(left[rest], 0.0)) + 1e-300
         shift = L[rest, :i] @ y[:i]
-        middle, log_mass = _inside((lower[rest] - shift) / sd, (upper[rest] - shift) / sd, np.full(len(rest), 0.5))
+        middle, log_mass = inside_quantiles(
+            (lower[rest] - shift) / sd, (upper[rest] - shift) / sd, np.full(len(rest), 0.5)
+        )
         at = int(np.argmin(log_mass))
         best, y[i] = rest[at], middle[at]
         order[i], L[best, i] = best, sd[at]

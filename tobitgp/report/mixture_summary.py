@@ -53,7 +53,7 @@ def mixture_words(results: Fit, alpha: float = 0.05, kind: CovKind | None = None
     model = [
         ("Dep. variable:", results.model.endog_names),
         ("Family:", family.name),
-        ("Components:", _number(results)),
+        ("Components:", f"{fit.n_effective} used, at most {fit.k}" if fit.process else component_number(results)),
         ("Method:", _METHODS[results.method]),
         ("Starts:", str(len(fit.ends))),
         ("Passes:", str(fit.passes)),
@@ -75,10 +75,9 @@ def mixture_words(results: Fit, alpha: float = 0.05, kind: CovKind | None = None
     return Words(title, model, criteria, tables, _notes(results, kind))
 
 
-def _number(results: Fit) -> str:
+def component_number(results: Fit) -> str:
+    """How many components there are, in words."""
     fit, tried = results.parts.fit, results.parts.tried
-    if fit.process:
-        return f"{results.parts.fit.n_effective} used, at most {fit.k}"
     return str(fit.k) if tried is None else f"{fit.k}, best of {tried.numbers.min()} to {tried.numbers.max()}"
 
 

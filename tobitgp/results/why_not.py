@@ -31,6 +31,7 @@ KINDS = {
     "causes": "competing risks",
     "several": "several responses",
     "latent": "responses over latent coordinates",
+    "mixture of vectors": "a mixture of vectors",
 }
 
 
@@ -49,15 +50,17 @@ class Reason:
 
 POSTERIORS = ("process", "Box-Cox process", "several")
 
-NO_COLUMNS = Reason("No column distinguishes the rows of a mixture.", ("mixture",))
+MIXTURES = ("mixture", "mixture of vectors")
+
+NO_COLUMNS = Reason("No column distinguishes the rows of a mixture.", MIXTURES)
 NO_LATENT = Reason("The model has no latent coordinates.", (), ("latent",))
 NO_ERRORS = Reason("Parameters maximise a bound and have no standard errors.", ("latent",))
 NO_COVARIATES = Reason("The formula has no covariates: rows have latent coordinates.", ("latent",))
-NO_LINE = Reason("A mixture has no location that is linear or a process.", ("mixture",))
-NO_SLOPES = Reason("A mixture has no degrees of freedom of residuals.", ("mixture",))
-PRIORS_ONLY = Reason("A mixture has priors where a process has hyper-parameters.", ("mixture",))
-NO_GAUSSIAN = Reason("A mixture has no Gaussian posterior whose importance weights could be computed.", ("mixture",))
-NO_SITES = Reason("Rows of a mixture have responsibilities and no Gaussian sites.", ("mixture",))
+NO_LINE = Reason("A mixture has no location that is linear or a process.", MIXTURES)
+NO_SLOPES = Reason("A mixture has no degrees of freedom of residuals.", MIXTURES)
+PRIORS_ONLY = Reason("A mixture has priors where a process has hyper-parameters.", MIXTURES)
+NO_GAUSSIAN = Reason("A mixture has no Gaussian posterior whose importance weights could be computed.", MIXTURES)
+NO_SITES = Reason("Rows of a mixture have responsibilities and no Gaussian sites.", MIXTURES)
 SITES_OF_TWO = Reason("The site of a row is a density of f and log sigma together.", ("noise process",))
 SITES_OF_COORDINATES = Reason("The likelihood of a row is approximated in its coordinates, not in f.", ("latent",))
 SITES_OF_VALUES = Reason("Each value of a row has a site.", ("several",))
@@ -75,7 +78,7 @@ NO_TESTS = Reason(
 NO_BOUND = Reason("Without noise no normal distribution has a finite bound.", ("noise-free",))
 NO_PRIORS_OF = Reason("Parameters maximise a bound and have no priors.", ("latent",))
 NO_PREDICTED_ROW = Reason(
-    "All rows of a mixture have the same prediction, so that no row is compared with its own.", ("mixture",)
+    "All rows of a mixture have the same prediction, so that no row is compared with its own.", MIXTURES
 )
 NO_WORST = Reason("The saturated model of counts of a mixture is not defined.", ("vbcm poisson",))
 WHOLE = Reason("Quantiles of counts are whole numbers, which have no interval.", ("counts",))
@@ -90,7 +93,7 @@ TAILS_OF_CAUSES = Reason(
 ONE_EVENT = Reason("The interface of lifelines knows one kind of event.", ("causes",))
 ONE_CAUSE = Reason("There is only one cause.", (), ("causes",))
 
-NOT_TIMES = Reason("The responses are not times.", ("several", "latent"))
+NOT_TIMES = Reason("The responses are not times.", ("several", "latent", "mixture of vectors"))
 NOT_TIME = Reason("The response is not a time.", (), ("time",))
 NOT_RIGHT = Reason("The response is not a right-censored time.", (), ("censored times",))
 NO_LIMIT = Reason("Times have no detection limit: the follow-up of a new row is unknown.", ("time",), ("limits",))
@@ -144,9 +147,9 @@ NOT_HAZARDS = Reason("The model does not assume proportional hazards.", (), HAZA
 OF_COMPONENTS = Reason("Each component has coefficients and a scale.", ("mixture of regressions",))
 BY_LIKELIHOOD = Reason("The number of components is given, and all have rows.", ("mixture of regressions",))
 NO_POWER = Reason("The response is not transformed by a power.", (), ("Box-Cox", "Box-Cox process"))
-NOT_MIXTURE = Reason("The model has no components.", (), ("mixture", "mixture of regressions"))
+NOT_MIXTURE = Reason("The model has no components.", (), (*MIXTURES, "mixture of regressions"))
 NO_PATH = Reason("The fit records the stages of its search, and no path of a bound.", (), ("mixture",))
-ONE_RESPONSE = Reason("There is only one response.", (), ("several", "latent"))
+ONE_RESPONSE = Reason("There is only one response.", (), ("several", "latent", "mixture of vectors"))
 NOT_LINEAR = Reason("The interface of marginaleffects reads coefficients of a linear predictor.", (), ("regression",))
 POWER_VARIES = Reason("The posterior is an average over powers, each with a different scale.", ("Box-Cox process",))
 NO_COMMON_RATIO = Reason("No ratio of hazards is the same at all times.", ("Box-Cox", "Box-Cox process"))

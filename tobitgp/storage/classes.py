@@ -23,6 +23,7 @@ from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
 from tobitgp.formula.latent import LatentFormula, read_latent
 from tobitgp.formula.mvbind import Wide, read_wide
 from tobitgp.formula.spec import GPTerm, LinearPart, ModelSpec
+from tobitgp.formula.vector_formula import VectorFormula, read_vectors
 from tobitgp.inference import EPUpdates, LaplaceUpdates, VIUpdates
 from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.feature_layout import Layout, Place
@@ -53,6 +54,7 @@ from tobitgp.mixture.family import MixtureFamily
 from tobitgp.mixture.mixture_priors import ComponentPrior
 from tobitgp.mixture.mixture_rows import MixtureUnits
 from tobitgp.mixture.ready_families import WITH_NUMBER
+from tobitgp.mixture.vector_fit import VectorFit
 from tobitgp.numerics.arrow import Factor
 from tobitgp.numerics.bordered import Factored
 from tobitgp.numerics.crossed import CrossedFactor
@@ -74,6 +76,7 @@ from tobitgp.results.hazards.hazard_parts import HazardParts
 from tobitgp.results.latent.latent_parts import LatentParts
 from tobitgp.results.multivariate.multivariate_parts import MultivariateParts
 from tobitgp.results.multivariate.stacked_rows import Stack
+from tobitgp.results.vectors.vector_parts import VectorParts
 from tobitgp.storage.archive import MalformedError
 from tobitgp.storage.codec import Codec, Hook, Surroundings, fits
 from tobitgp.storage.specification import plain_spec, restore_spec
@@ -145,6 +148,7 @@ CLASSES: dict[str, type] = {
         Units,
         VBCM,
         Vecchia,
+        VectorFit,
         WeibullBaseline,
     )
 } | {
@@ -167,9 +171,10 @@ REGISTRIES: dict[str, tuple[type | tuple[type, ...], Mapping[str, Any]]] = {
 READ: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
     "$hazards": (HazardFormula, attrgetter("formula"), read_hazards),
     "$latent": (LatentFormula, attrgetter("formula"), read_latent),
+    "$vectors": (VectorFormula, attrgetter("formula"), read_vectors),
     "$wide": (Wide, lambda wide: (wide.formula, wide.sigma, wide.rescor), lambda x: read_wide(*x[:2], rescor=x[2])),
 }
-_TEXTS = {"$hazards": str, "$latent": str, "$wide": tuple[str, str | None, bool]}
+_TEXTS = {"$hazards": str, "$latent": str, "$vectors": str, "$wide": tuple[str, str | None, bool]}
 
 
 # What a fit of each kind was made of: **a kind of fit is a line here**, and in ``RESULTS``.
@@ -187,6 +192,7 @@ PARTS: tuple[type, ...] = (
     ProcessParts,
     RegressionParts,
     StartStopParts,
+    VectorParts,
 )
 
 

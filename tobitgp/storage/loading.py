@@ -31,6 +31,8 @@ from tobitgp.results.multivariate.multivariate_results import MultivariateResult
 from tobitgp.results.process.boxcox_process_results import BoxCoxGPResults
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.results import Results
+from tobitgp.results.vectors.vector_parts import VectorParts
+from tobitgp.results.vectors.vector_results import VectorMixtureResults
 from tobitgp.storage.archive import MalformedError, read_arrays, read_document
 from tobitgp.storage.classes import fit_codec
 from tobitgp.storage.codec import Surroundings, check_used
@@ -46,6 +48,7 @@ RESULTS: dict[type, Callable[[Any], Any]] = {
     MixtureParts: MixtureResults,
     MultivariateParts: MultivariateResults,
     ProcessParts: GPResults.from_parts,
+    VectorParts: VectorMixtureResults,
 }
 
 
@@ -76,7 +79,7 @@ def tried(results: Any) -> Any:
     return results
 
 
-Loaded = Results | MultivariateResults | CompetingRisksResults | LatentResults
+Loaded = Results | MultivariateResults | CompetingRisksResults | LatentResults | VectorMixtureResults
 
 
 MAX_CAUSE = 400

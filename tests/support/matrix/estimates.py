@@ -30,11 +30,13 @@ from .reasons import (
     SITES_OF_VALUES,
 )
 
+MIXTURES = ("mixture", "mixture of vectors")
+
 
 def coefficient(case: Case, column: str) -> str:
     """Name in hypotheses of the first coefficient of a column, of a mixture the last of all."""
     names = case.res._testable(None)[1]
-    return names[-1] if case.entry.kind == "mixture" else next(name for name in names if name.startswith(column))
+    return names[-1] if case.entry.kind in MIXTURES else next(name for name in names if name.startswith(column))
 
 
 def test_of_one(case: Case) -> Any:

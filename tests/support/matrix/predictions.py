@@ -39,7 +39,7 @@ WHATS: dict[str, tuple[Reason, ...]] = {
     "prob": (),
     "terms": (NO_LINE, CAUSES, OF_COMPONENTS),
 }
-TOGETHER = ("several", "latent")  # kinds of several responses
+TOGETHER = ("several", "latent", "mixture of vectors")  # kinds of several responses
 MORE: dict[str, dict[str, Any]] = {"quantile": {"q": [0.1, 0.9]}, "prob": {"below": 1.0}}
 TRAINING_ROWS = Reason(ROWLESS.words, ROWLESS.when, ("mixture",))
 

@@ -51,6 +51,17 @@ from tobitgp.typing import Array, Frame
 NO_LINEAR = Linear(np.ones(1), np.zeros((1, 0)), np.zeros((1, 0, 0)), np.zeros(0, dtype=bool))
 
 
+def selection_table(results: Results) -> pd.DataFrame:
+    """The numbers of components that were tried, best first."""
+    tried = results.parts.tried
+    if tried is None:
+        raise SpecError("One number of components was fitted; mixture(range(1, 7)) tries several.")
+    index = pd.Index(tried.numbers, name="components")
+    kinds = [results.evidence_kind if tried.by == "log_evidence" else tried.by] * len(index)
+    n = np.full(len(index), results.nobs)
+    return rank_table(index, tried.values, kinds, n, tried.converged.tolist(), tried.by)
+
+
 class MixtureResults(Results):
     """A mixture fitted to censored rows, by variational Bayes or by maximum likelihood.
 
@@ -320,13 +331,7 @@ class MixtureResults(Results):
         >>> res.selection["value"].round(2).to_dict()
         {1: -1158.69, 2: -1164.16, 3: -1167.95}
         """
-        tried = self._parts.tried
-        if tried is None:
-            raise SpecError("One number of components was fitted; mixture(range(1, 7)) tries several.")
-        index = pd.Index(tried.numbers, name="components")
-        kinds = [self.evidence_kind if tried.by == "log_evidence" else tried.by] * len(index)
-        n = np.full(len(index), self.nobs)
-        return rank_table(index, tried.values, kinds, n, tried.converged.tolist(), tried.by)
+        return selection_table(self)
 
     def _criterion(self) -> tuple[str, str]:
         if not self._parts.bayes:

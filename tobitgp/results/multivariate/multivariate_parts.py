@@ -17,6 +17,7 @@ from tobitgp.data.training_summary import Facts, measure_facts
 from tobitgp.formula.latent import LatentFormula
 from tobitgp.formula.mvbind import LOWER, RESPONSE, UPPER, Wide
 from tobitgp.formula.spec import ModelSpec
+from tobitgp.formula.vector_formula import VectorFormula
 from tobitgp.kinds.process import ProcessParts
 from tobitgp.likelihoods import Family
 from tobitgp.results.fit import Fit
@@ -45,7 +46,7 @@ class SeveralSpec(ModelSpec):
     """A formula of several responses."""
 
     each: tuple[ModelSpec, ...]  # the formula of each by itself
-    over: LatentFormula | None = None  # where it is one over latent coordinates
+    over: LatentFormula | VectorFormula | None = None  # where it is one over latent coordinates, or of a mixture
 
     def __str__(self) -> str:
         if self.over is not None:
