@@ -148,6 +148,7 @@ OF_COMPONENTS = Reason("Each component has coefficients and a scale.", ("mixture
 BY_LIKELIHOOD = Reason("The number of components is given, and all have rows.", ("mixture of regressions",))
 NO_POWER = Reason("The response is not transformed by a power.", (), ("Box-Cox", "Box-Cox process"))
 NOT_MIXTURE = Reason("The model has no components.", (), (*MIXTURES, "mixture of regressions"))
+NOT_VECTORS = Reason("The components are not distributions of vectors.", (), ("mixture of vectors",))
 NO_PATH = Reason("The fit records the stages of its search, and no path of a bound.", (), ("mixture",))
 ONE_RESPONSE = Reason("There is only one response.", (), ("several", "latent", "mixture of vectors"))
 NOT_LINEAR = Reason("The interface of marginaleffects reads coefficients of a linear predictor.", (), ("regression",))
@@ -156,15 +157,15 @@ NO_COMMON_RATIO = Reason("No ratio of hazards is the same at all times.", ("Box-
 
 NO_MEAN = Reason("The times have no mean.", ("no mean",))
 TIMES_OF_CAUSES = Reason("The time of the first event has no mean within the follow-up.", ("causes",))
-NO_PEARSON = Reason("A mixture has no one scale in which residuals could be measured.", ("mixture",))
-NO_DEVIANCE = Reason("The saturated model of a mixture is not defined.", ("mixture",))
+NO_PEARSON = Reason("A mixture has no one scale in which residuals could be measured.", MIXTURES)
+NO_DEVIANCE = Reason("The saturated model of a mixture is not defined.", MIXTURES)
 ONE_SIGMA = Reason("The noise has no scale that is the same in all rows.", (), ("one sigma", *HAZARDS))
 NOT_LEAST_SQUARES = Reason(
     "The question is about rows of one location, whose likelihoods are like those of weighted least squares.",
     (),
     ("regression",),
 )
-OF_RESPONSES = Reason("Each response has its own.", ("several", "latent"), ("one sigma",))
+OF_RESPONSES = Reason("Each response has its own.", ("several", "latent", "mixture of vectors"), ("one sigma",))
 NO_MATRIX = Reason("The columns of several models are not one matrix.", ("several", "latent", "causes"))
 OF_CAUSES = Reason("Each cause has its own.", ("causes",))
 OF_CELLS = Reason("The rows are divided into cells of a Poisson likelihood.", ("piecewise",))
@@ -212,6 +213,7 @@ WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     "proportionality": (NOT_HAZARDS,),
     **dict.fromkeys(("mass_beyond", "power", "power_interval"), (NO_POWER,)),
     **dict.fromkeys(("components", "n_components", "plot_components"), (NOT_MIXTURE,)),
+    **dict.fromkeys(("weights", "means", "covariances"), (NOT_MIXTURE, NOT_VECTORS)),
     **dict.fromkeys(("n_effective", "predictive"), (BY_LIKELIHOOD, NOT_MIXTURE)),
     **dict.fromkeys(("elbo_rows", "variational"), (NOT_POSTERIOR, NOT_MIXTURE)),
     "sites": (CAUSES, NOT_POSTERIOR, NO_SITES, SITES_OF_TWO, SITES_OF_VALUES, SITES_OF_COORDINATES, SITES_OF_CELLS),

@@ -18,6 +18,7 @@ from tobitgp.kinds.mixture import MixtureParts
 from tobitgp.mixture.vector_information import parameter_intervals
 from tobitgp.numerics.sampling import Rng
 from tobitgp.results import figures
+from tobitgp.results.interfaces import classical_tests, row_values
 from tobitgp.results.mixture.mixture_results import NO_LINEAR, MixtureResults, selection_table
 from tobitgp.results.multivariate.of_responses import drawn_for_each
 from tobitgp.results.multivariate.together_results import TogetherResults
@@ -345,6 +346,8 @@ class VectorMixtureResults(TogetherResults):
 
     # -- questions ----------------------------------------------------------------------------------------------------
 
+    covariance_type = property(row_values.covariance_type)
+    bic_llf = property(classical_tests.bic_llf)
     predict = vector_questions.predict
     impute = vector_questions.impute
     sample = vector_questions.sample
