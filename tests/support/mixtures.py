@@ -47,6 +47,9 @@ DRAWS = {
     "inverse_gaussian": lambda rng, n: (
         np.exp(rng.normal(0.0, 1.5, size=3))[rng.integers(0, 3, n)] * rng.wald(1.0, 2.0, n)
     ),
+    "von_mises": lambda rng, n: np.angle(
+        np.exp(1j * rng.vonmises(rng.uniform(-3.0, 3.0, size=3)[rng.integers(0, 3, n)], 4.0))
+    ),
     "geometric": lambda rng, n: rng.geometric(rng.uniform(0.05, 0.9, size=3)[rng.integers(0, 3, n)]) - 1.0,
 }
 
@@ -57,7 +60,7 @@ def censor(rng, name, y):
     away, more = rng.exponential(spread, n), rng.exponential(spread, n)
     if name in COUNTS:
         away, more = np.ceil(away), np.ceil(more)
-    elif name != "gaussian":
+    elif MIXTURE_FAMILIES[name].support == "positive":
         away = np.minimum(away, 0.7 * y)
     kind = rng.integers(0, 4, n)
     lower = np.select([kind == 1, kind == 0], [-np.inf, y], y - away)
