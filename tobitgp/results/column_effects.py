@@ -25,6 +25,7 @@ from tobitgp.results.effect_questions import EffectRequest, read_asked
 from tobitgp.results.fit import Fit
 from tobitgp.results.not_finite import warn_of_intervals
 from tobitgp.results.parameter_estimates import Linear
+from tobitgp.results.paths import refuse_parts
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.rows import mean_limits, no_limits
 from tobitgp.typing import Frame
@@ -66,7 +67,8 @@ def marginal_effects(
     at : {"overall", "mean", "design"}, or DataFrame
         Average over the training rows with their weights, at the mean of numbers and the most frequent level of
         factors and groups, at the mean of all columns of a regression's design, dummies among them (a level then has
-        the derivative in its dummy, as R's ``censReg::margEff``), or over the rows of a DataFrame.
+        the derivative in its dummy, as R's ``censReg::margEff``), or over the rows of a DataFrame. Rows with ``id=``
+        that are parts of the time of subjects need a DataFrame, a row for each subject.
     method : {"dydx", "eyex", "eydx", "dyex"}
         Statsmodels' and Stata's words: derivatives, elasticities :math:`d \log E / d \log x`, or proportional changes
         of one of the two, averaged over the rows. A factor has differences, with ``"eydx"`` those of the logarithm;
@@ -146,6 +148,8 @@ def marginal_effects(
             "Effects on what='conditional' are of fits by maximum likelihood whose rows are independent, at='overall' "
             "or at= a DataFrame with the responses; use what='observed' or 'uncensored'."
         )
+    if isinstance(at, str):
+        refuse_parts(results, "give at= a DataFrame")
     rows = rows_at(parts, "overall" if averaged else at, need_limits=limited, need_response=conditional)
     if averaged:
         rows = replace(rows, limits=mean_limits(parts) if limited else no_limits(1))

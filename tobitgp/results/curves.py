@@ -18,7 +18,7 @@ from tobitgp.regression.start_stop_likelihood import Histories
 from tobitgp.results.fit import Fit
 from tobitgp.results.hazards.cells import AtRisk
 from tobitgp.results.not_finite import warn_of_bands
-from tobitgp.results.paths import PARTS, Paths, check_order, read_subjects
+from tobitgp.results.paths import Paths, check_order, read_subjects, refuse_parts
 from tobitgp.results.predict import check_level
 from tobitgp.results.rows import ask
 from tobitgp.results.survival import STATISTICS, TimeRows, read_times, refuse_dask
@@ -256,8 +256,7 @@ def average_curve(results: Fit, of: str, grid: Array, groups: Array | None = Non
 
     Shapes: grid (m,), groups (G, n), whether a row belongs to each; gives (G, m), or (m,) without groups.
     """
-    if results._of_subjects:
-        raise SpecError(PARTS)
+    refuse_parts(results, "use predict_survival_function() or standardise() with df=")
     known, weight = rows_of(results, None).times, results.parts.rows.response.weight
     share = weight if groups is None else weight * groups
     # A few times of all rows in one go, since rows are not all alike.

@@ -16,7 +16,6 @@ from tobitgp.results.hazards.cells import SAME_TIME, AtRisk, check_subjects
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array, BoolArray, Frame
 
-PARTS = "The rows of this fit are parts of the time of subjects, not rows to average over: give df=, a row for each."
 _LATE = "an accelerated time needs the covariates from time 0 on; family='ph' takes late entry and gaps"
 
 
@@ -34,6 +33,13 @@ class Paths:
         """Times (m, T) at which the path of a subject says nothing."""
         past = self.histories
         return (self.times < past.start[past.first][:, None]) | (self.times > past.stop[past.last][:, None])
+
+
+def refuse_parts(results: Any, remedy: str) -> None:
+    """Refuse averages over training rows that are parts of the time of subjects."""
+    if results._of_subjects:
+        what = "The rows of this fit are parts of the time of subjects, not rows to average over"
+        raise SpecError(f"{what}: {remedy}, a row for each subject.")
 
 
 def read_subjects(id: Any, data: Frame) -> npt.NDArray[Any]:

@@ -19,7 +19,7 @@ from tobitgp.results.counterfactuals import column_levels
 from tobitgp.results.curves import warn_net, warn_of_tail
 from tobitgp.results.fit import Fit
 from tobitgp.results.not_finite import OF_SIGNS, warn_of_averages
-from tobitgp.results.paths import PARTS
+from tobitgp.results.paths import refuse_parts
 from tobitgp.results.predict import check_level, check_what
 from tobitgp.results.survival import read_times, refuse_dask
 from tobitgp.typing import Array, Frame
@@ -346,8 +346,7 @@ def _population(
             raise SpecError(f"{name!r} takes one value for all rows, as {{{name!r}: {next(iter(value))!r}}}.")
     refuse_dask(df, "standardise", "a sample of the rows")
     if df is None:
-        if results._of_subjects:
-            raise SpecError(PARTS)
+        refuse_parts(results, "give df=")
         if parts.covariates is None:
             raise SpecError(f"{NO_ROWS}: give df=..., the rows to average over.")
         frame, weight = parts.covariates, parts.rows.response.weight

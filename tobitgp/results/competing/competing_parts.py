@@ -71,6 +71,11 @@ class CompetingParts(Source):
     derived: ClassVar = True
 
     @property
+    def of_subjects(self) -> bool:
+        """Whether rows are parts of the time of subjects."""
+        return any(fit._of_subjects for fit in self.fits.values())
+
+    @property
     def read_in_words(self) -> str:
         """What was read, in words."""
         censored = self.censored
