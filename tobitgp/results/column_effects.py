@@ -89,7 +89,9 @@ def marginal_effects(
     DataFrame
         Index ``(variable, contrast)``, the contrast ``"dy/dx"``, or ``"ey/ex"`` and so on, for numbers; columns named
         after ``method``, then ``se, z, p, lower, upper``; a column that cannot change the answer, as one of ``sigma=``
-        the latent value, has the effect 0, and ``z`` and ``p`` NaN. ``"observed"`` adds to ``"dydx"`` the columns
+        the latent value or the median of symmetric noise, has the effect 0 and the error 0, and ``z`` and ``p`` NaN.
+        So has an effect below the rounding of the predictions whose difference it is. ``"observed"`` adds to ``"dydx"``
+        the columns
         ``intensive``, the change of values between the limits times their probability, and ``extensive``, the rest,
         through the probabilities.
 
@@ -158,7 +160,8 @@ def marginal_effects(
         names = _numbers(parts, asked, names)
     with single_blas_thread(), np.errstate(invalid="ignore"):  # of infinite means
         for change in changes(parts, rows.frame, names):
-            found.append(results._effect(change, rows, asked, averaged=averaged))
+            effect = results._effect(change, rows, asked, averaged=averaged)
+            found.append(effect.rounded() if _can_change(results, change.variable, asked) else effect.none())
             labels.append((change.variable, asked.label(change.contrast)))
     if not found:
         terms = [term.name for term in parts.spec.gps if not term.factors]
@@ -189,6 +192,18 @@ def marginal_effects(
     if asked.split:
         columns |= {"intensive": weight @ intensive, "extensive": effect - weight @ intensive}
     return pd.DataFrame(columns, index=pd.MultiIndex.from_tuples(labels, names=["variable", "contrast"]))
+
+
+def _can_change(results: Fit, name: str, asked: EffectRequest) -> bool:
+    """Whether a column may change what is asked of the noise about f, whose median is f where it is symmetric."""
+    if not results._about_latent:
+        return True
+    family, state = results.parts.family, results.parts.state
+    location = name in results.parts.spec.names("linear", "gp", "by", "re", "offset", "slope")
+    scale = state.scale is not None and name in state.scale.spec.names()
+    return asked.moved_by(
+        location=location, scale=scale, positive=family.log_time, symmetric=family.distribution.symmetric
+    )
 
 
 def _numbers(parts: Any, asked: EffectRequest, names: list[str]) -> list[str]:

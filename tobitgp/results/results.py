@@ -72,6 +72,7 @@ class Results:
     _of_cause = False  # whether events of other causes are censoring
     _shows_ratios = False  # whether plot_forest() draws ratios unless it is asked for coefficients
     _from_zero = True  # whether a path of covariates has to begin at time 0
+    _about_latent = False  # whether the response, or its logarithm, is the latent value plus noise of a scale
     _averages_warn = False  # whether averages say themselves that they rest on times that nobody was followed to
     _no_mean = ""  # why times have no mean, where they have none
 
