@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -35,6 +36,11 @@ class Draws:
     parts: Any
 
     @property
+    def observed(self) -> IntArray | None:
+        """Position of a row for each of the m independent observations; None where the rows are these."""
+        return None
+
+    @property
     def size(self) -> int:
         """S."""
         raise NotImplementedError
@@ -49,12 +55,70 @@ class Draws:
         raise NotImplementedError
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
-        """Chunks of rows, and the log likelihood of one copy of each, (rows, S), of the response as written."""
+        """Chunks of observations, and the log likelihood of one copy of each, (m, S), of the response as written."""
         raise NotImplementedError
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
         """Chunks of rows, and a new response for each draw, (rows, S), not clipped."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectDraws(Draws):
+    """Draws with the likelihoods of subjects, whose rows are parts of one time: sums over these."""
+
+    parts: Any
+    of_rows: Draws
+    subject: IntArray  # (n,)
+
+    @property
+    def observed(self) -> IntArray:
+        """The last row of each subject."""
+        return np.unique(self._last)
+
+    @property
+    def _last(self) -> IntArray:
+        """Position of the last row of the subject of each row, (n,)."""
+        last = np.zeros(self.subject.max() + 1, dtype=np.intp)
+        last[self.subject] = np.arange(len(self.subject))
+        return last[self.subject]
+
+    @property
+    def size(self) -> int:
+        """See `Draws`."""
+        return self.of_rows.size
+
+    def parameters(self) -> Array:
+        """See `Draws`."""
+        return self.of_rows.parameters()
+
+    def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
+        """See `Draws`."""
+        code = np.searchsorted(self.observed, self._last)
+        total = np.zeros((len(self.observed), self.size))
+        for rows, value in self.of_rows.log_likelihoods():
+            np.add.at(total, code[rows], value)
+        yield from ((rows, total[rows]) for rows in chunks(len(total)))
+
+    def responses(self) -> Iterator[tuple[slice, Array]]:
+        """See `Draws`."""
+        return self.of_rows.responses()
+
+
+def of_subjects(results: Any, draws: Draws, question: str) -> Draws:
+    """Draws with the likelihoods of independent observations: of subjects where rows are parts of their time."""
+    if not results._of_subjects:
+        return draws
+    subject, weight = results.parts.subject, results.parts.rows.response.weight
+    if subject is None:
+        raise SpecError(f"{question} leaves out subjects, whose rows this file does not name: fit again.")
+    made = SubjectDraws(results.parts, draws, subject)
+    if (weight != weight[made._last]).any():
+        raise SpecError(
+            f"{question} leaves out a copy of a subject, and weights= differs between rows of a subject. Give all rows "
+            "of a subject one weight."
+        )
+    return made
 
 
 def training_rows(parts: Source, question: str) -> TrainingData:

@@ -160,8 +160,8 @@ def marginal_effects(
         names = _numbers(parts, asked, names)
     with single_blas_thread(), np.errstate(invalid="ignore"):  # of infinite means
         for change in changes(parts, rows.frame, names):
-            effect = results._effect(change, rows, asked, averaged=averaged)
-            found.append(effect.rounded() if _can_change(results, change.variable, asked) else effect.none())
+            one = results._effect(change, rows, asked, averaged=averaged)
+            found.append(one.rounded() if _can_change(results, change.variable, asked) else one.none())
             labels.append((change.variable, asked.label(change.contrast)))
     if not found:
         terms = [term.name for term in parts.spec.gps if not term.factors]

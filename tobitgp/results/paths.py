@@ -6,6 +6,7 @@ from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
@@ -61,6 +62,15 @@ def check_subject_name(id: Any, columns: Collection[Any]) -> None:
 def holds_parts(subject: npt.NDArray[Any]) -> bool:
     """Whether rows are parts of the time of subjects, some of whom have several."""
     return len(pd.unique(subject)) < len(subject)
+
+
+def subjects_of(subject: npt.NDArray[Any] | None, weight: Array) -> dict[str, Any]:
+    """What a fit remembers of subjects (n,) of whom some have several rows; nothing of rows by themselves."""
+    if subject is None or not holds_parts(subject):
+        return {}
+    code = pd.factorize(subject)[0]
+    first = np.unique(code, return_index=True)[1]
+    return {"of_subjects": True, "subject_weight": float(weight[first].sum()), "subject": code.astype(np.intp)}
 
 
 def check_order(subject: Any, risk: AtRisk, labels: Any, *, from_zero: bool) -> None:

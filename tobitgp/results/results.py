@@ -505,14 +505,14 @@ class Results:
     def df_resid(self) -> float:
         """Residual degrees of freedom: ``nobs`` less the number of estimated parameters, of a process ``df_model``.
 
-        Of accelerated failure times with ``id=`` subjects count.
+        With ``id=`` subjects count.
         """
         return self._n_units - self._n_free
 
     @property
     def _n_units(self) -> float:
         """Number of what is independent of each other."""
-        return self.nobs
+        return float(getattr(self._parts, "subject_weight", 0.0)) or self.nobs
 
     @property
     def _n_free(self) -> float:
@@ -536,7 +536,7 @@ class Results:
     def bic(self) -> float:
         """``k log n - 2 llf`` on the scale of deviances, k the number of estimated parameters.
 
-        n is ``nobs``, of accelerated failure times with ``id=`` the number of subjects. NaN of a posterior, and with
+        n is ``nobs``, with ``id=`` the number of subjects. NaN of a posterior, and with
         sampling weights, whose unit would decide.
 
         References
