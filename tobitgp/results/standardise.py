@@ -21,7 +21,7 @@ from tobitgp.results.fit import Fit
 from tobitgp.results.not_finite import OF_SIGNS, warn_of_averages
 from tobitgp.results.paths import refuse_parts
 from tobitgp.results.predict import check_level, check_what
-from tobitgp.results.survival import read_times, refuse_dask
+from tobitgp.results.survival import check_survived, read_times, refuse_dask
 from tobitgp.typing import Array, Frame
 
 ColumnSetting = dict[str, Any]
@@ -285,7 +285,8 @@ def _sought(results: Fit, what: Any, times: Any, conditional_after: Any, cause: 
     if results.parts.spec.mixture is not None:
         raise SpecError("A mixture has the same curve in every row: predict_survival_function() has it.")
     what = check_what(what, WHATS, " of an average")
-    after, log_time = _read_after(conditional_after, what), results.parts.family.log_time
+    log_time = results.parts.family.log_time
+    after = _read_after(conditional_after, what, positive=log_time)
     number = number_of_cause(results, cause, what)
     if what not in AT_TIMES:
         if times is not None:
@@ -314,7 +315,7 @@ def number_of_cause(results: Fit, cause: Any, what: str) -> int | None:
     return number
 
 
-def _read_after(value: Any, what: str) -> float | None:
+def _read_after(value: Any, what: str, *, positive: bool) -> float | None:
     """What all rows have survived."""
     if value is None:
         return None
@@ -323,6 +324,7 @@ def _read_after(value: Any, what: str) -> float | None:
     number = isinstance(value, Real) and not isinstance(value, bool | np.bool_) and np.isfinite(float(value))
     if not number:
         raise SpecError(f"conditional_after={value!r}: one finite number, the same for all rows, is needed.")
+    check_survived(np.array(value, dtype=np.float64), positive=positive)
     return float(value)
 
 
@@ -350,6 +352,11 @@ def _population(
         if parts.covariates is None:
             raise SpecError(f"{NO_ROWS}: give df=..., the rows to average over.")
         frame, weight = parts.covariates, parts.rows.response.weight
+        if isinstance(weights, str):
+            raise SpecError(
+                f"weights={weights!r}: the fit does not keep the columns of weights. Give the numbers, as "
+                f"weights=data[{weights!r}]."
+            )
         if weights is not None:
             kept = parts.rows.kept
             weight = read_weights(weights, pd.DataFrame(index=parts.rows.index), len(kept))[kept]

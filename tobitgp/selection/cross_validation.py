@@ -116,7 +116,7 @@ def pass_on(notes: Iterable[tuple[str, tuple[Note, ...]]]) -> None:
         for note in said:
             speakers.setdefault(note, {})[name] = None
     for (category, text), names in speakers.items():
-        warnings.warn(f"{listed(list(names))}: {text}.", category, stacklevel=user_level())
+        warnings.warn(f"{listed(list(names))}: {text.rstrip('.')}.", category, stacklevel=user_level())
 
 
 def listed(names: Sequence[str]) -> str:

@@ -385,3 +385,12 @@ def test_what_survivors_are_not_asked(lognormal):
     for wrong in (np.nan, "100", [1.0, 2.0], True):
         with pytest.raises(SpecError, match="one finite number"):
             lognormal.standardise("horTh", times=730.0, conditional_after=wrong)
+
+
+def test_weights_of_training_rows_are_given_as_numbers(gbsg2):
+    data = gbsg2.iloc[:200].assign(copies=np.arange(200) % 3 + 1)
+    res = tg.fit("Surv(time, cens) ~ horTh + age", data, family="weibull", weights="copies")
+    with pytest.raises(SpecError, match=r"weights='copies': the fit does not keep .* weights=data\['copies'\]"):
+        res.standardise("horTh", times=730.0, weights="copies")
+    got, want = res.standardise("horTh", times=730.0, weights=data["copies"]), res.standardise("horTh", times=730.0)
+    pd.testing.assert_frame_equal(got, want)
