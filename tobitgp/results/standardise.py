@@ -73,7 +73,10 @@ def standardise(
     conditional_after : float, optional
         Time survived already by all rows, s, on the scale of the response, from which times and medians count: each row
         has :math:`S(s + t | a, z_i) / S(s | a, z_i)`, and the rows and their weights stay the same for all values, so
-        that they should be those of who survived s. With late entry no earlier than the first entry.
+        that they should be those of who survived s. With late entry no earlier than the first entry. Of a posterior
+        this is the mean over draws of such ratios, an average with unknown parameters; ``predict_survival_function``
+        has the ratio of means, the predictive probability of a new row, which its own survival of s makes a little
+        higher or lower. At a maximum of a likelihood the two are the same.
     population : {"fixed", "bootstrap"}
         Whether the rows are those that are meant, or a sample of these, which is resampled with the weights of a
         Bayesian bootstrap.
@@ -107,7 +110,7 @@ def standardise(
     References
     ----------
     Hernán and Robins (2020), *Causal Inference: What If*, section 13.3 and chapter 17; Rubin (1981), The Bayesian
-    bootstrap, *Annals of Statistics* 9, 130-134. (STD1) to (STD4) of the theory pages.
+    bootstrap, *Annals of Statistics* 9, 130-134. (STD1) to (STD5) of the theory pages.
 
     Examples
     --------
