@@ -97,6 +97,8 @@ class LOO(Elpd):
         By row of the training data that was used.
     remedy : str
         What to do about rows that are not trusted.
+    unit : str
+        What is left out, ``"row"``, or ``"subject"`` with ``id=``.
     """
 
     __slots__ = ()
@@ -135,6 +137,8 @@ class WAIC(Elpd):
         By row of the training data that was used.
     remedy : str
         What to do about rows that are not trusted.
+    unit : str
+        What is left out, ``"row"``, or ``"subject"`` with ``id=``.
     """
 
     __slots__ = ()

@@ -91,9 +91,8 @@ def marginal_effects(
         after ``method``, then ``se, z, p, lower, upper``; a column that cannot change the answer, as one of ``sigma=``
         the latent value or the median of symmetric noise, has the effect 0 and the error 0, and ``z`` and ``p`` NaN.
         So has an effect below the rounding of the predictions whose difference it is. ``"observed"`` adds to ``"dydx"``
-        the columns
-        ``intensive``, the change of values between the limits times their probability, and ``extensive``, the rest,
-        through the probabilities.
+        the columns ``intensive``, the change of values between the limits times their probability, and ``extensive``,
+        the rest, through the probabilities.
 
     Raises
     ------
