@@ -166,17 +166,23 @@ def inference_data(draws: Draws, parts: Any, response: str) -> Any:
 
     check_unambiguous("to_arviz()", draws.names, draws.names)
     training = parts.rows
-    copies = _copies(training.response.weight, draws.size)
-    n, name = len(copies), _apart(response)
+    copies, name = _copies(training.response.weight, draws.size), _apart(response)
     sample = {"chain": [0], "draw": np.arange(draws.size)}
     rows = {"row": _labels(training.labels[copies])}
 
-    def of_rows(of: Any) -> Any:
-        values = np.empty((1, draws.size, n))
+    def of_rows(of: Any, copies: IntArray = copies, coords: dict[str, Any] = rows) -> Any:
+        values = np.empty((1, draws.size, len(copies)))
         for span, found in of:
             at = np.flatnonzero((copies >= span.start) & (copies < span.stop))
             values[0, :, at] = found[copies[at] - span.start]
-        return xarray.Dataset({name: (("chain", "draw", "row"), values)}, coords={**sample, **rows})
+        return xarray.Dataset({name: (("chain", "draw", *coords), values)}, coords={**sample, **coords})
+
+    def likelihoods() -> Any:
+        if draws.observed is None:
+            return of_rows(draws.log_likelihoods())
+        units = _copies(training.response.weight[draws.observed], draws.size)
+        subjects = {"subject": _labels(training.labels[draws.observed][units])}
+        return of_rows(draws.log_likelihoods(), units, subjects)
 
     posterior = {
         _apart(name): (("chain", "draw"), column[None])
@@ -185,7 +191,7 @@ def inference_data(draws: Draws, parts: Any, response: str) -> Any:
     observed = {key: ("row", values[copies]) for key, values in seen(training.response, name).items()}
     groups = {
         "posterior": xarray.Dataset(posterior, coords=sample),
-        "log_likelihood": of_rows(draws.log_likelihoods()),
+        "log_likelihood": likelihoods(),
         "posterior_predictive": of_rows(_clipped(draws, parts)),
         "observed_data": xarray.Dataset(observed, coords=rows),
     }

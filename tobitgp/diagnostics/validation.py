@@ -195,7 +195,8 @@ def to_arviz(results: Fit, draws: int = 1000, *, rng: Rng = None) -> Any:
     the design points they are integrated over; ``log_likelihood``, as :meth:`log_likelihood_draws` has it;
     ``posterior_predictive``, new responses, clipped where the limits of the instrument are known;
     ``observed_data``: the value or limit seen, the ends ``lower`` and ``upper`` of what is known, and ``censoring``
-    (-1 left, 0 none, 1 right, 2 interval). Rows are repeated as their frequency weights say.
+    (-1 left, 0 none, 1 right, 2 interval). Rows are repeated as their frequency weights say. With ``id=``
+    ``log_likelihood`` is of subjects, each named by the label of its last row.
 
     Parameters
     ----------
@@ -223,6 +224,7 @@ def to_arviz(results: Fit, draws: int = 1000, *, rng: Rng = None) -> Any:
     (1, 200)
     """
     made = results._draws(read_draws(draws, rows=results.parts.facts.n), rng, "to_arviz()")
+    made = of_subjects(results, made, "to_arviz()")
     return inference_data(made, results.parts, results.model.endog_names)
 
 

@@ -102,3 +102,15 @@ def test_rows_of_a_subject_need_one_weight():
     res = tg.fit("Surv(start, time, event) ~ z", rows, family=tg.PH("weibull"), id="who", weights="w")
     with pytest.raises(SpecError, match="Give all rows of a subject one weight"):
         res.loo()
+
+
+@QUIET
+def test_arviz_is_given_the_likelihoods_of_subjects():
+    pytest.importorskip("arviz")
+    res = both(tg.PH("weibull"))[1]
+    given = res.to_arviz(100)
+    of_rows = res.log_likelihood_draws(100).to_numpy()
+    (found,) = given["log_likelihood"].data_vars.values()
+    assert found.dims == ("chain", "draw", "subject")
+    np.testing.assert_allclose(found.values[0], of_rows[:, :60] + of_rows[:, 60:], rtol=1e-10)
+    assert found["subject"].values.tolist() == list(range(60, 120))
