@@ -241,6 +241,11 @@ MISTAKES = {
         "give df=, a row for each",
         (lambda: fit(PARTS, family=tg.PH("weibull"), id="id").standardise({"x": [0]}, times=1.5, df=D[::2]),),
     ),
+    "effects over parts of subjects": Mistake(
+        lambda: fit(PARTS, family=tg.PH("weibull"), id="id").marginal_effects("survival", times=1.5),
+        "give at= a DataFrame, a row for each",
+        (lambda: fit(PARTS, family=tg.PH("weibull"), id="id").marginal_effects("survival", at=D[::2], times=1.5),),
+    ),
     "groups beside the formula": Mistake(
         lambda: fit(TIMES, family="weibull").plot_survival(by="g"),
         "a Series, by=data[...]",

@@ -179,7 +179,7 @@ ROWS = {
         cut,
         kind=pieces,
         new=same,
-        skip=(*PER_ROW, "hazard_ratios"),
+        skip=("verdicts", "hazard_ratios"),
         lost=why(
             "rows are not times of follow-up", lambda kind: "Surv(" in response(kind) and "until" not in response(kind)
         ),

@@ -88,6 +88,11 @@ class TrainingData(Prepared):
         """Weights (n,) in tests: frequencies, or sampling weights whose sum is Kish's effective sample size."""
         return effective_weight(self.response.weight) if self.sampling else self.response.weight
 
+    def weight_among(self, rows: IntArray) -> Array:
+        """The same of some rows, (m,), which stand for all."""
+        weight = self.response.weight[rows]
+        return effective_weight(weight) if self.sampling else weight
+
     @property
     def labels(self) -> npt.NDArray[Any]:
         """Labels (n,) of the rows that are kept."""

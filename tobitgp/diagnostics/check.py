@@ -197,14 +197,15 @@ def _left_out(results: Any, rng: Any) -> Iterator[Finding | RawTest]:
     except SpecError as error:
         yield _unknown("leave-one-out", error)
         return
-    if total >= LEAST_ROWS and found.n_bad < _UNTRUSTED * n:
+    if total >= LEAST_ROWS and found.n_bad < _UNTRUSTED * len(found.trusted):
         tails = results._tails(ask(results.parts))
         scores = tails.quantile(np.full(n, 0.5))  # copies of a censored row would have points apart
         yield influence(scores, found.pointwise["p"][rows.kept].fillna(0.0), total)
-    share, words = found.n_bad / n, f"{n - found.n_bad} of {n} rows can be left out by reweighting"
+    m, units = len(found.trusted), f"{found.unit}s"
+    share, words = found.n_bad / m, f"{m - found.n_bad} of {m} {units} can be left out by reweighting"
     words += "; loo() lists the others" if found.n_bad else ""
     if share >= _UNTRUSTED:
-        words = f"{found.n_bad} of {n} rows cannot be left out by reweighting. {found.remedy}"
+        words = f"{found.n_bad} of {m} {units} cannot be left out by reweighting. {found.remedy}"
     yield plain("leave-one-out", words, value=share, good=share < _UNTRUSTED)
 
 

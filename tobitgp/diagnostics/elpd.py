@@ -19,7 +19,7 @@ from tobitgp.kinds.process import Process, refuse_censoring_noises
 from tobitgp.kinds.rows_left_out import left_out
 from tobitgp.numerics.sampling import good_shape, smooth
 from tobitgp.results.views import Source
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 ElpdKind = TypeVar("ElpdKind", bound="Elpd")
 
@@ -44,6 +44,7 @@ class Elpd:
     pointwise: pd.DataFrame
     trusted: pd.Series[bool]
     remedy: str
+    unit: str = "row"  # what is left out, a row or a subject
 
     @property
     def n_bad(self) -> int:
@@ -59,11 +60,11 @@ class Elpd:
         """The numbers in words."""
         made = "" if self.draws is None else f", {self.draws} draws"
         title = "WAIC" if self.kind == "waic" else f"Leave-one-out cross-validation ({self.kind}{made})"
-        rows = f"{self.n:g} rows"
+        rows = f"{self.n:g} {self.unit}s"
         if self.n != len(self.trusted):
-            rows = f"{len(self.trusted)} rows, {self.n:g} with weights"
-        bad = f"{self.n_bad} row{'s' * (self.n_bad != 1)} unreliable. {self.remedy}"
-        words = bad if self.n_bad else "the estimates of all rows are reliable"
+            rows = f"{len(self.trusted)} {self.unit}s, {self.n:g} with weights"
+        bad = f"{self.n_bad} {self.unit}{'s' * (self.n_bad != 1)} unreliable. {self.remedy}"
+        words = bad if self.n_bad else f"the estimates of all {self.unit}s are reliable"
         numbers = f"  elpd {self.elpd:10.2f}   se {self.se:.2f}\n  p    {self.p:10.2f}"
         return f"{title} of {rows}\n{numbers}\n" + textwrap.indent(textwrap.fill(words, 86), "  ")
 
@@ -89,12 +90,15 @@ class LOO(Elpd):
         From the posterior.
     pointwise : DataFrame
         ``elpd`` and ``p`` of one copy of each row of the training data, by its index, and ``weight``; NaN where it was
-        dropped. With ``"psis"`` also ``k``, the Pareto shape of the row's importance weights, ``-inf`` where they are
-        all equal; otherwise ``share``, the part of the worth of the design points that is left without the row.
+        dropped. With ``id=`` those of subjects at the last row of each, NaN in the others. With ``"psis"`` also
+        ``k``, the Pareto shape of the row's importance weights, ``-inf`` where they are all equal; otherwise
+        ``share``, the part of the worth of the design points that is left without the row.
     trusted : Series of bool
         By row of the training data that was used.
     remedy : str
         What to do about rows that are not trusted.
+    unit : str
+        What is left out, ``"row"``, or ``"subject"`` with ``id=``.
     """
 
     __slots__ = ()
@@ -133,6 +137,8 @@ class WAIC(Elpd):
         By row of the training data that was used.
     remedy : str
         What to do about rows that are not trusted.
+    unit : str
+        What is left out, ``"row"``, or ``"subject"`` with ``id=``.
     """
 
     __slots__ = ()
@@ -158,16 +164,18 @@ def collect(
     good: BoolArray,
     remedy: str,
     draws: int | None,
+    observed: IntArray | None = None,
 ) -> ElpdKind:
-    """Sums over rows with their weights, and the table of all rows."""
-    training, weight = parts.rows, parts.rows.tested_weight
-    index, kept = training.index, training.kept
-    table = pd.DataFrame({"elpd": elpd, "p": p, **extra, "weight": weight}, index=np.flatnonzero(kept))
-    pointwise = table.reindex(range(len(kept))).set_axis(index)
-    trusted = pd.Series(good & np.isfinite(elpd), index=index[kept])
+    """Sums over rows, or those ``observed`` of subjects, with their weights, and the table of all rows."""
+    training = parts.rows
+    weight = training.tested_weight if observed is None else training.weight_among(observed)
+    index, places = training.index, np.flatnonzero(training.kept)[slice(None) if observed is None else observed]
+    table = pd.DataFrame({"elpd": elpd, "p": p, **extra, "weight": weight}, index=places)
+    pointwise = table.reindex(range(len(training.kept))).set_axis(index)
+    trusted = pd.Series(good & np.isfinite(elpd), index=index[places])
     n = float(weight.sum())
-    total = float(weight @ elpd)
-    return cls(kind, total, spread(elpd, weight), float(weight @ p), n, draws, pointwise, trusted, remedy)
+    total, unit = float(weight @ elpd), "row" if observed is None else "subject"
+    return cls(kind, total, spread(elpd, weight), float(weight @ p), n, draws, pointwise, trusted, remedy, unit)
 
 
 def spread(values: Array, weight: Array) -> float:
@@ -184,7 +192,7 @@ def warn_of(found: Elpd, whose: str = "") -> None:
         rows = found.trusted.index[~found.trusted.to_numpy()]
         named = ", ".join(map(str, rows[:5])) + (f" and {len(rows) - 5} more" if len(rows) > 5 else "")
         warnings.warn(
-            f"{found.kind}{whose}: the estimates of {found.n_bad} of {len(found.trusted)} rows are unreliable "
+            f"{found.kind}{whose}: the estimates of {found.n_bad} of {len(found.trusted)} {found.unit}s are unreliable "
             f"({named}). {found.remedy}",
             ApproximationWarning,
             stacklevel=user_level(),
@@ -208,7 +216,8 @@ def loo_by_draws(draws: Draws, parts: Source) -> LOO:
         f"Their Pareto k is above {good:.2g}: the posterior without such a row is too different. "
         f"{parts.where_weights_fail}."
     )
-    return collect(LOO, "psis", parts, elpd, p, {"k": k}, (k <= good) | (p < NEGLIGIBLE), remedy, draws.size)
+    trusted = (k <= good) | (p < NEGLIGIBLE)
+    return collect(LOO, "psis", parts, elpd, p, {"k": k}, trusted, remedy, draws.size, draws.observed)
 
 
 def loo_by_cavities(parts: Process) -> LOO:
@@ -239,7 +248,7 @@ def waic_by_draws(draws: Draws, parts: Source) -> WAIC:
         f"The posterior variance of their log-likelihood is above {LARGEST_VARIANCE:g}, which is too large for WAIC. "
         "Use loo()."
     )
-    return collect(WAIC, "waic", parts, elpd, p, {}, p <= LARGEST_VARIANCE, remedy, draws.size)
+    return collect(WAIC, "waic", parts, elpd, p, {}, p <= LARGEST_VARIANCE, remedy, draws.size, draws.observed)
 
 
 def read_method(method: Any, *, sites: bool) -> str:

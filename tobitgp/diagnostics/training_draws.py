@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -35,6 +36,11 @@ class Draws:
     parts: Any
 
     @property
+    def observed(self) -> IntArray | None:
+        """Position of a row for each of the m independent observations; None where the rows are these."""
+        return None
+
+    @property
     def size(self) -> int:
         """S."""
         raise NotImplementedError
@@ -49,12 +55,70 @@ class Draws:
         raise NotImplementedError
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
-        """Chunks of rows, and the log likelihood of one copy of each, (rows, S), of the response as written."""
+        """Chunks of observations, and the log likelihood of one copy of each, (m, S), of the response as written."""
         raise NotImplementedError
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
         """Chunks of rows, and a new response for each draw, (rows, S), not clipped."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectDraws(Draws):
+    """Draws with the likelihoods of subjects, whose rows are parts of one time: sums over these."""
+
+    parts: Any
+    of_rows: Draws
+    subject: IntArray  # (n,)
+
+    @property
+    def observed(self) -> IntArray:
+        """The last row of each subject."""
+        return np.unique(self._last)
+
+    @property
+    def _last(self) -> IntArray:
+        """Position of the last row of the subject of each row, (n,)."""
+        last = np.zeros(self.subject.max() + 1, dtype=np.intp)
+        last[self.subject] = np.arange(len(self.subject))
+        return last[self.subject]
+
+    @property
+    def size(self) -> int:
+        """See `Draws`."""
+        return self.of_rows.size
+
+    def parameters(self) -> Array:
+        """See `Draws`."""
+        return self.of_rows.parameters()
+
+    def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
+        """See `Draws`."""
+        code = np.searchsorted(self.observed, self._last)
+        total = np.zeros((len(self.observed), self.size))
+        for rows, value in self.of_rows.log_likelihoods():
+            np.add.at(total, code[rows], value)
+        yield from ((rows, total[rows]) for rows in chunks(len(total)))
+
+    def responses(self) -> Iterator[tuple[slice, Array]]:
+        """See `Draws`."""
+        return self.of_rows.responses()
+
+
+def of_subjects(results: Any, draws: Draws, question: str) -> Draws:
+    """Draws with the likelihoods of independent observations: of subjects where rows are parts of their time."""
+    if not results._of_subjects:
+        return draws
+    subject, weight = results.parts.subject, results.parts.rows.response.weight
+    if subject is None:
+        raise SpecError(f"{question} leaves out subjects, whose rows this file does not name: fit again.")
+    made = SubjectDraws(results.parts, draws, subject)
+    if (weight != weight[made._last]).any():
+        raise SpecError(
+            f"{question} leaves out a copy of a subject, and weights= differs between rows of a subject. Give all rows "
+            "of a subject one weight."
+        )
+    return made
 
 
 def training_rows(parts: Source, question: str) -> TrainingData:
@@ -102,17 +166,23 @@ def inference_data(draws: Draws, parts: Any, response: str) -> Any:
 
     check_unambiguous("to_arviz()", draws.names, draws.names)
     training = parts.rows
-    copies = _copies(training.response.weight, draws.size)
-    n, name = len(copies), _apart(response)
+    copies, name = _copies(training.response.weight, draws.size), _apart(response)
     sample = {"chain": [0], "draw": np.arange(draws.size)}
     rows = {"row": _labels(training.labels[copies])}
 
-    def of_rows(of: Any) -> Any:
-        values = np.empty((1, draws.size, n))
+    def of_rows(of: Any, copies: IntArray = copies, coords: dict[str, Any] = rows) -> Any:
+        values = np.empty((1, draws.size, len(copies)))
         for span, found in of:
             at = np.flatnonzero((copies >= span.start) & (copies < span.stop))
             values[0, :, at] = found[copies[at] - span.start]
-        return xarray.Dataset({name: (("chain", "draw", "row"), values)}, coords={**sample, **rows})
+        return xarray.Dataset({name: (("chain", "draw", *coords), values)}, coords={**sample, **coords})
+
+    def likelihoods() -> Any:
+        if draws.observed is None:
+            return of_rows(draws.log_likelihoods())
+        units = _copies(training.response.weight[draws.observed], draws.size)
+        subjects = {"subject": _labels(training.labels[draws.observed][units])}
+        return of_rows(draws.log_likelihoods(), units, subjects)
 
     posterior = {
         _apart(name): (("chain", "draw"), column[None])
@@ -121,7 +191,7 @@ def inference_data(draws: Draws, parts: Any, response: str) -> Any:
     observed = {key: ("row", values[copies]) for key, values in seen(training.response, name).items()}
     groups = {
         "posterior": xarray.Dataset(posterior, coords=sample),
-        "log_likelihood": of_rows(draws.log_likelihoods()),
+        "log_likelihood": likelihoods(),
         "posterior_predictive": of_rows(_clipped(draws, parts)),
         "observed_data": xarray.Dataset(observed, coords=rows),
     }

@@ -10,7 +10,7 @@ import pandas as pd
 from tobitgp.diagnostics import elpd
 from tobitgp.diagnostics.elpd import DRAWS, LEAST_DRAWS, LOO, WAIC, Elpd
 from tobitgp.diagnostics.k_hat import KHat
-from tobitgp.diagnostics.training_draws import inference_data, read_draws
+from tobitgp.diagnostics.training_draws import inference_data, of_subjects, read_draws
 from tobitgp.numerics.sampling import Rng
 from tobitgp.results.fit import Fit
 
@@ -27,7 +27,7 @@ def make_elpd(results: Fit, by: str, draws: Any, rng: Rng, method: Any = "auto")
     parts = results.parts
     if by == "loo" and elpd.read_method(method, sites=parts.has_sites) == "ep":
         return elpd.loo_by_cavities(parts)
-    made = results._draws(read_draws(draws, LEAST_DRAWS), rng, f"{by}()")
+    made = of_subjects(results, results._draws(read_draws(draws, LEAST_DRAWS), rng, f"{by}()"), f"{by}()")
     return (elpd.loo_by_draws if by == "loo" else elpd.waic_by_draws)(made, parts)
 
 
@@ -49,7 +49,8 @@ def log_likelihood_draws(results: Fit, draws: int = 1000, *, rng: Rng = None) ->
     Returns
     -------
     DataFrame, (draws, rows)
-        A row for each draw, a column for each training row that was used, by its label.
+        A row for each draw, a column for each training row that was used, by its label. With ``id=`` rows are parts
+        of the time of a subject, whose log likelihood is their sum.
 
     Raises
     ------
@@ -100,7 +101,8 @@ def loo(results: Fit, method: Literal["auto", "psis", "ep"] = "auto", *, draws: 
     -------
     LOO
         ``elpd_loo, se, p_loo, pointwise, n_bad``, and ``summary()``. A row of frequency weight c counts c times,
-        one copy left out at a time.
+        one copy left out at a time. With ``id=`` subjects are left out, whose rows are parts of one time: the log
+        densities of these are summed.
 
     Raises
     ------
@@ -153,7 +155,7 @@ def waic(results: Fit, *, draws: int = DRAWS, rng: Rng = None) -> WAIC:
     Returns
     -------
     WAIC
-        ``elpd_waic, se, p_waic, pointwise, n_bad``, and ``summary()``.
+        ``elpd_waic, se, p_waic, pointwise, n_bad``, and ``summary()``. With ``id=`` of subjects, as :meth:`loo`.
 
     Raises
     ------
@@ -193,7 +195,8 @@ def to_arviz(results: Fit, draws: int = 1000, *, rng: Rng = None) -> Any:
     the design points they are integrated over; ``log_likelihood``, as :meth:`log_likelihood_draws` has it;
     ``posterior_predictive``, new responses, clipped where the limits of the instrument are known;
     ``observed_data``: the value or limit seen, the ends ``lower`` and ``upper`` of what is known, and ``censoring``
-    (-1 left, 0 none, 1 right, 2 interval). Rows are repeated as their frequency weights say.
+    (-1 left, 0 none, 1 right, 2 interval). Rows are repeated as their frequency weights say. With ``id=``
+    ``log_likelihood`` is of subjects, each named by the label of its last row.
 
     Parameters
     ----------
@@ -221,6 +224,7 @@ def to_arviz(results: Fit, draws: int = 1000, *, rng: Rng = None) -> Any:
     (1, 200)
     """
     made = results._draws(read_draws(draws, rows=results.parts.facts.n), rng, "to_arviz()")
+    made = of_subjects(results, made, "to_arviz()")
     return inference_data(made, results.parts, results.model.endog_names)
 
 

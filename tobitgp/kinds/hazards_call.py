@@ -48,7 +48,7 @@ from tobitgp.results.hazards.hazard_parts import HazardParts
 from tobitgp.results.hazards.hazard_results import HazardResults
 from tobitgp.results.hazards.proportionality import skewed_coefficients
 from tobitgp.results.likelihood.regression_results import RegressionResults
-from tobitgp.results.paths import holds_parts
+from tobitgp.results.paths import subjects_of
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.views import named_columns
 from tobitgp.typing import Array
@@ -140,7 +140,7 @@ class CellRows(HazardRows):
     """Rows at risk."""
 
     risk: AtRisk
-    of_subjects: bool = False  # whether rows are parts of a subject's time
+    subject: Any = None  # (n,), of each row, where ``id=`` names one
 
 
 class Hazards(Kind):
@@ -168,13 +168,11 @@ class Hazards(Kind):
         taken = [name for name in CELL if name in frame.columns]
         if taken:
             raise DataError(f"Cells have columns named {', '.join(CELL)}; rename the column {taken[0]!r}.")
-        of_subjects = False
-        if call.id is not None:
-            subject = plain.subjects(call.id)
+        subject = None if call.id is None else plain.subjects(call.id)
+        if subject is not None:
             check_subjects(subject, risk, training.labels)
-            of_subjects = holds_parts(subject)
         read = plain.spec, plain.family, training, frame, plain.columns
-        return CellRows(call, *read, written, hazard, risk, of_subjects)
+        return CellRows(call, *read, written, hazard, risk, subject)
 
     def fit(self, rows: CellRows, asked: FitOptions) -> HazardResults:
         if asked.cov_type != "nonrobust":
@@ -197,7 +195,8 @@ class Hazards(Kind):
         facts = rows.training.facts(named_columns([rows.spec], rows.columns), frame)
         begins = first_entries(frame, rows.risk, rows.written.stratum)
         read = rows.spec, rows.training.state, facts, rows.written, rows.hazard, cuts, begins, cells.parts
-        parts = HazardParts(*read, rows.training, frame, rows.of_subjects)
+        subjects = subjects_of(rows.subject, rows.training.response.weight)
+        parts = HazardParts(*read, rows.training, frame, **subjects)
         return HazardResults(replace(parts, few=skewed_coefficients(HazardResults(parts))))
 
     def baseline_size(self, rows: CellRows) -> int:

@@ -31,7 +31,7 @@ from tobitgp.regression.hazard_likelihood import HazardModel, frailties_at, haza
 from tobitgp.regression.hazard_search import maximise_hazards
 from tobitgp.regression.maximum import Maximum
 from tobitgp.results.hazards.cells import PH, baseline_size
-from tobitgp.results.paths import holds_parts
+from tobitgp.results.paths import subjects_of
 from tobitgp.typing import Array, BoolArray, IntArray
 
 MAX_ITER = 200
@@ -51,6 +51,8 @@ class ParametricParts(LikelihoodParts):
     frailty: str | None = None  # column of the groups that share one, the logarithm of whose variance stands last
     groups: tuple[str | int | float, ...] = ()  # G
     of_subjects: bool = False  # whether rows are parts of the time of subjects
+    subject_weight: float = 0.0  # frequency weights of the subjects, summed
+    subject: IntArray | None = None  # (n,), subject of each training row
     frailties: Array | None = None  # (G, 2), shape and rate of their gamma distributions given what was seen
     code: IntArray | None = None  # (n,), group of each training row, where groups share a frailty
     clusters: Clusters | None = None  # of training rows, whose scores are added up in a robust covariance
@@ -168,10 +170,13 @@ class ParametricParts(LikelihoodParts):
     def reweighted(self, weight: Array) -> Self:
         found, at = LikelihoodParts.reweighted(self, weight), weight > 0.0
         code = None if self.code is None else self.code[at]
-        return replace(found, code=code, clusters=None if self.clusters is None else self.clusters.among(at))
+        subject = None if self.subject is None else self.subject[at]
+        return replace(
+            found, code=code, subject=subject, clusters=None if self.clusters is None else self.clusters.among(at)
+        )
 
     def without_rows(self) -> Self:
-        return replace(LikelihoodParts.without_rows(self), code=None, clusters=None)
+        return replace(LikelihoodParts.without_rows(self), code=None, clusters=None, subject=None)
 
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
         assert self.covariates is not None
@@ -268,7 +273,7 @@ def fit_parametric(
         last=_last(training.response),
         baseline=baseline,
         formula=written.formula,
-        of_subjects=subject is not None and holds_parts(subject),
+        **subjects_of(subject, training.response.weight),
         frailty=None if frailty is None else frailty[0],
         groups=tuple(x if type(x) in (str, int, float) else str(x) for x in np.asarray(shared).tolist()),
         frailties=None if frailty is None else frailties_at(hazard_problem(model), maximum.parameters),

@@ -62,6 +62,11 @@ class StartStopParts(LikelihoodParts):
         return replace(self, facts=replace(self.facts), maximum=maximum, training=None, covariates=None, code=None)
 
     @property
+    def subject(self) -> IntArray | None:
+        """Subject of each training row, (n,)."""
+        return self.code
+
+    @property
     def histories(self) -> Histories:
         """Those of the training rows."""
         response = self.rows.response  # refused where there are none

@@ -16,6 +16,7 @@ from tobitgp.latent.collapsed_bound import (
     posterior_weights,
 )
 from tobitgp.latent.psi_statistics import InducingInputs, NormalInputs, PsiStatistics
+from tobitgp.numerics.normal_functions import middles
 from tobitgp.typing import Array
 
 START_VAR = 0.05  # of coordinates, whose prior variance is 1
@@ -140,11 +141,7 @@ def _slope(state: LatentState, bound: CollapsedBound) -> Array:
 
 def filled(responses: ResponseEnds) -> Array:
     """Values (n, D) with limits and middles where censored, and means where nothing is known."""
-    lower, upper = responses
-    finite_low, finite_high = np.isfinite(lower), np.isfinite(upper)
-    with np.errstate(invalid="ignore"):
-        values = np.where(finite_low & finite_high, 0.5 * (lower + upper), np.where(finite_high, upper, lower))
-    values = np.where(finite_low | finite_high, values, np.nan)
+    values = np.column_stack([middles(*ends) for ends in zip(*(end.T for end in responses), strict=True)])
     return np.where(np.isnan(values), np.nanmean(values, axis=0), values)
 
 

@@ -256,7 +256,8 @@ def _fill(out: Terms, at: IntArray, values: Terms) -> None:
 
 def _difference(P: Terms, Q: Terms) -> Terms:
     """``log(exp P - exp Q)`` for Q < P."""
-    gap = subtract(Q, P)
+    told = np.exp(Q.value - P.value) > 0.0  # elsewhere Q is too far away to tell, and its derivatives may overflow
+    gap = Terms(*(np.where(told, value, 0.0) for value in subtract(Q, P)))._replace(value=Q.value - P.value)
     kappa = -np.exp(gap.value) / np.expm1(gap.value)
     bend = kappa * (1.0 + kappa)
     return Terms(

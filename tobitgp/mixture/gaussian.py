@@ -189,7 +189,8 @@ class Gaussian(MixtureFamily):
     def terms(self, rows: MixtureRows, theta: Array) -> RowStatistics:
         mean, sd = theta[0][:, None], np.exp(theta[1])[:, None]
         if rows.kind == "interval":
-            log_p, *statistics = between((rows.lower - mean) / sd, 0.5 * (rows.width / sd))
+            ends = (rows.lower - mean) / sd, (rows.upper - mean) / sd
+            log_p, *statistics = between(*ends, 0.5 * (rows.width / sd))
             return RowStatistics(log_p, tuple(statistics))
         z = (rows.lower if rows.kind == "right" else rows.upper) - mean
         z /= sd

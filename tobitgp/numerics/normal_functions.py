@@ -166,6 +166,17 @@ def telling_ends(lower: Array, upper: Array, bottom: float, top: float) -> tuple
     return np.where(lower < bottom - span, -np.inf, lower), np.where(upper > top + span, np.inf, upper)
 
 
+def middles(lower: Array, upper: Array, known: tuple[float, float] | None = None) -> Array:
+    """A value of each row (n,): its own, the middle of its interval, or its only telling end; NaN without any.
+
+    ``known`` is the `known_range` of all rows, of these by default.
+    """
+    lower, upper = telling_ends(lower, upper, *(known_range(lower, upper) if known is None else known))
+    low, high = np.isfinite(lower), np.isfinite(upper)
+    with np.errstate(invalid="ignore"):
+        return np.select([low & high, low, high], [0.5 * lower + 0.5 * upper, lower, upper], np.nan)
+
+
 _STEPS = 60
 _ROUNDING = 1e-12  # of the value: a gain that a comparison of values may miss; the step squares it
 _SIGN = np.array([1.0, 1.0, -1.0, -1.0])

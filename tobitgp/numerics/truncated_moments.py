@@ -191,9 +191,9 @@ def lower_tail(z: Array) -> tuple[Array, Array]:
     return log_p, h
 
 
-def between(a: Array, half: Array) -> tuple[Array, Array, Array]:
-    """Log mass of (a, a + 2 half], and the means of X and of its square inside."""
-    centre, b = a + half, a + 2.0 * half
+def between(a: Array, b: Array, half: Array) -> tuple[Array, Array, Array]:
+    """Log mass of (a, b], and the means of X and of its square inside; the half-width may be known better than both."""
+    centre = a + half
     turned = centre < 0.0
     low, high = np.maximum(np.where(turned, -b, a), -_EVERYTHING), np.where(turned, -a, b)
     D = 2.0 * np.abs(centre) * half

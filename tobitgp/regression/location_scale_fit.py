@@ -18,6 +18,7 @@ from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.engines import LocalPartitions, Store, blocks, is_mapped, single_blas_thread
 from tobitgp.errors import DataError, SpecError
+from tobitgp.numerics.normal_functions import known_range, telling_ends
 from tobitgp.regression import convergence
 from tobitgp.regression.convergence import Names, explain, explain_partitions
 from tobitgp.regression.maximum import Maximum, in_users_units, with_given_shape
@@ -89,7 +90,9 @@ def relaxed_start(working: Working, distribution: Distribution) -> Array:
 def _with_residual_scale(working: Working, x: Array) -> Array:
     """The same location, and log sigma regressed on the columns as the residuals' log sizes are (Harvey, 1976)."""
     V = np.concatenate([chunk.V for chunk in working.chunks])
-    log_sizes = np.concatenate([np.log(_sizes(chunk, x[: working.p])) - chunk.tau0 for chunk in working.chunks])
+    bottoms, tops = zip(*(known_range(chunk.seen.lower, chunk.seen.upper) for chunk in working.chunks), strict=True)
+    known_ends, b = (min(bottoms), max(tops)), x[: working.p]
+    log_sizes = np.concatenate([np.log(_sizes(chunk, b, *known_ends)) - chunk.tau0 for chunk in working.chunks])
     known = np.isfinite(log_sizes)
     out, at = x.copy(), slice(working.p, working.p + working.q)
     if known.any():
@@ -97,9 +100,10 @@ def _with_residual_scale(working: Working, x: Array) -> Array:
     return out
 
 
-def _sizes(chunk: Chunk, b: Array) -> Array:
+def _sizes(chunk: Chunk, b: Array, bottom: float, top: float) -> Array:
     """Absolute residuals of exact rows and of intervals' middles, NaN for the others."""
-    middle = 0.5 * chunk.seen.lower + 0.5 * chunk.seen.upper
+    lower, upper = telling_ends(chunk.seen.lower, chunk.seen.upper, bottom, top)
+    middle = 0.5 * lower + 0.5 * upper
     return np.where(np.isfinite(middle), np.abs(middle - chunk.Q @ b) + _TINY, np.nan)
 
 

@@ -18,7 +18,7 @@ from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.mixed_rows import NARROWEST, MixedModel, memberships
 from tobitgp.distributions.row_models import NoiseModel
 from tobitgp.errors import DataError
-from tobitgp.numerics.normal_functions import log_cdf, mills
+from tobitgp.numerics.normal_functions import log_cdf, middles, mills
 from tobitgp.regression.row_search import RowProblem, StartingPoint, from_noise
 from tobitgp.typing import Array, IntArray
 
@@ -88,8 +88,7 @@ def _same(one: tuple[Array, Array], two: tuple[Array, Array]) -> bool:
 
 def _middles(seen: Outcome) -> Array:
     """A value of each row: its own, the middle of its interval, or its finite end."""
-    low, high = (np.where(np.isfinite(end), end, np.nan) for end in (seen.lower, seen.upper))
-    value = np.where(np.isnan(low), high, np.where(np.isnan(high), low, 0.5 * (low + high)))
+    value = middles(seen.lower, seen.upper)
     return np.where(np.isnan(value), np.nanmedian(value), value)
 
 

@@ -20,6 +20,7 @@ from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.engines import blocks, least_squares, single_blas_thread
 from tobitgp.numerics.jets import Jet
 from tobitgp.numerics.nonparametric import kaplan_meier
+from tobitgp.numerics.normal_functions import middles
 from tobitgp.regression.convergence import LIMIT
 from tobitgp.regression.hazard_likelihood import HazardModel
 from tobitgp.regression.hazard_search import maximise_hazards
@@ -188,8 +189,7 @@ def from_baseline(seen: Outcome, H: Array, offset: Array, noise: Distribution, b
 
 def from_residuals(seen: Outcome, H: Array, offset: Array, parameters: Sequence[RowParameter]) -> StartingPoint:
     """Least squares of middles and ends; log sigma is that of the residuals, others start where they say."""
-    y = np.where(np.isfinite(seen.lower), seen.lower, seen.upper)
-    middle = np.where(np.isfinite(seen.lower) & np.isfinite(seen.upper), 0.5 * (seen.lower + seen.upper), y) - offset
+    middle = middles(seen.lower - offset, seen.upper - offset)
     beta = least_squares(H, middle, np.sqrt(seen.weight))
     spread = float(np.sqrt(np.average(np.square(middle - H @ beta), weights=seen.weight))) or 1.0
     return StartingPoint(

@@ -22,6 +22,7 @@ from tobitgp.engines import LocalPartitions, row_chunks
 from tobitgp.errors import DataError, NumericalError
 from tobitgp.likelihoods.row_terms import KINDS, SeenKind, kind_of
 from tobitgp.numerics.linear_algebra import cholesky, triangle
+from tobitgp.numerics.normal_functions import known_range, middles
 from tobitgp.typing import Array, BoolArray, IntArray
 
 
@@ -145,10 +146,10 @@ class Sorted:
     key: IntArray  # (m,), kinds of row and window
     order: IntArray  # (m,), position of each row in the partition
     outcome: Outcome
-    middle: Array  # (m,), the value, the finite end or the mid-point
     H: Columns  # (m, p)
     W: Array  # (m, q)
     tau_offset: Array  # (m,)
+    middle: Array | None = None  # (m,), the value, the telling end or the mid-point; 0 without any
 
 
 Keep = Callable[[str, Any], Any]  # holds what is computed at a stage, in memory or elsewhere
@@ -169,6 +170,8 @@ def standardise(partitions: LocalPartitions, *, shape_range: tuple[float, float]
     constants = rows.collect(_scale_constants)
     constant = constants[0] is not None and all(one == constants[0] for one in constants)
     to_Q = _rotation(rows)
+    bottoms, tops = zip(*rows.collect(lambda part: known_range(part.outcome.lower, part.outcome.upper)), strict=True)
+    known = min(bottoms), max(tops)
     to_V = (
         np.diag(1.0 / np.array(constants[0][0])) if constant else _orthonormal(rows, lambda part: part.W) * np.sqrt(n)
     )
@@ -176,7 +179,8 @@ def standardise(partitions: LocalPartitions, *, shape_range: tuple[float, float]
     def rotate(part: Sorted) -> Sorted:
         """Orthonormal columns in place of those given, each in one piece; those of log sigma of mean square 1, or 1."""
         V = np.ones_like(part.W) if constant else (to_V.T @ part.W.T).T
-        return keep("rotated", replace(part, H=to_Q.rotate(part.H), W=V))
+        middle = np.nan_to_num(middles(part.outcome.lower, part.outcome.upper, known))
+        return keep("rotated", replace(part, H=to_Q.rotate(part.H), W=V, middle=middle))
 
     rows = rows.map(rotate)
     shift = np.sum(rows.collect(lambda part: part.middle @ part.H), axis=0)
@@ -196,10 +200,7 @@ def _sort(outcome: Outcome, design: Designs) -> Sorted:
     at, offset = outcome.rows(order), design.offset[order]
     for end in (at.lower, at.upper, at.entry, at.exit):
         end -= offset
-    lower, upper = at.lower, at.upper
-    middle = np.where(np.isinf(lower), upper, np.where(np.isinf(upper), lower, 0.5 * lower + 0.5 * upper))
-    middle[~np.isfinite(middle)] = 0.0
-    return Sorted(key[order], order, at, middle, *take((design.H, design.W, design.tau_offset), order))
+    return Sorted(key[order], order, at, *take((design.H, design.W, design.tau_offset), order))
 
 
 def _scale_constants(rows: Sorted) -> tuple[list[float], float] | None:

@@ -25,6 +25,7 @@ from tobitgp.results.effect_questions import EffectRequest, read_asked
 from tobitgp.results.fit import Fit
 from tobitgp.results.not_finite import warn_of_intervals
 from tobitgp.results.parameter_estimates import Linear
+from tobitgp.results.paths import refuse_parts
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.rows import mean_limits, no_limits
 from tobitgp.typing import Frame
@@ -66,7 +67,8 @@ def marginal_effects(
     at : {"overall", "mean", "design"}, or DataFrame
         Average over the training rows with their weights, at the mean of numbers and the most frequent level of
         factors and groups, at the mean of all columns of a regression's design, dummies among them (a level then has
-        the derivative in its dummy, as R's ``censReg::margEff``), or over the rows of a DataFrame.
+        the derivative in its dummy, as R's ``censReg::margEff``), or over the rows of a DataFrame. Rows with ``id=``
+        that are parts of the time of subjects need a DataFrame, a row for each subject.
     method : {"dydx", "eyex", "eydx", "dyex"}
         Statsmodels' and Stata's words: derivatives, elasticities :math:`d \log E / d \log x`, or proportional changes
         of one of the two, averaged over the rows. A factor has differences, with ``"eydx"`` those of the logarithm;
@@ -87,9 +89,10 @@ def marginal_effects(
     DataFrame
         Index ``(variable, contrast)``, the contrast ``"dy/dx"``, or ``"ey/ex"`` and so on, for numbers; columns named
         after ``method``, then ``se, z, p, lower, upper``; a column that cannot change the answer, as one of ``sigma=``
-        the latent value, has the effect 0, and ``z`` and ``p`` NaN. ``"observed"`` adds to ``"dydx"`` the columns
-        ``intensive``, the change of values between the limits times their probability, and ``extensive``, the rest,
-        through the probabilities.
+        the latent value or the median of symmetric noise, has the effect 0 and the error 0, and ``z`` and ``p`` NaN.
+        So has an effect below the rounding of the predictions whose difference it is. ``"observed"`` adds to ``"dydx"``
+        the columns ``intensive``, the change of values between the limits times their probability, and ``extensive``,
+        the rest, through the probabilities.
 
     Raises
     ------
@@ -146,6 +149,8 @@ def marginal_effects(
             "Effects on what='conditional' are of fits by maximum likelihood whose rows are independent, at='overall' "
             "or at= a DataFrame with the responses; use what='observed' or 'uncensored'."
         )
+    if isinstance(at, str):
+        refuse_parts(results, "give at= a DataFrame")
     rows = rows_at(parts, "overall" if averaged else at, need_limits=limited, need_response=conditional)
     if averaged:
         rows = replace(rows, limits=mean_limits(parts) if limited else no_limits(1))
@@ -154,7 +159,8 @@ def marginal_effects(
         names = _numbers(parts, asked, names)
     with single_blas_thread(), np.errstate(invalid="ignore"):  # of infinite means
         for change in changes(parts, rows.frame, names):
-            found.append(results._effect(change, rows, asked, averaged=averaged))
+            one = results._effect(change, rows, asked, averaged=averaged)
+            found.append(one.rounded() if _can_change(results, change.variable, asked) else one.none())
             labels.append((change.variable, asked.label(change.contrast)))
     if not found:
         terms = [term.name for term in parts.spec.gps if not term.factors]
@@ -185,6 +191,18 @@ def marginal_effects(
     if asked.split:
         columns |= {"intensive": weight @ intensive, "extensive": effect - weight @ intensive}
     return pd.DataFrame(columns, index=pd.MultiIndex.from_tuples(labels, names=["variable", "contrast"]))
+
+
+def _can_change(results: Fit, name: str, asked: EffectRequest) -> bool:
+    """Whether a column may change what is asked of the noise about f, whose median is f where it is symmetric."""
+    if not results._about_latent:
+        return True
+    family, state = results.parts.family, results.parts.state
+    location = name in results.parts.spec.names("linear", "gp", "by", "re", "offset", "slope")
+    scale = state.scale is not None and name in state.scale.spec.names()
+    return asked.moved_by(
+        location=location, scale=scale, positive=family.log_time, symmetric=family.distribution.symmetric
+    )
 
 
 def _numbers(parts: Any, asked: EffectRequest, names: list[str]) -> list[str]:

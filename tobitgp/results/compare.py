@@ -118,7 +118,7 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = EVIDENCE) -> p
         if criterion.evidence:
             _warn_columns(subjects)
         kinds = [by if by in ("elbo", "aic", "bic") else fit.evidence_kind for fit in fits.values()]
-    n = np.array([fit.nobs for fit in fits.values()], dtype=np.float64)
+    n = np.array([fit._n_units for fit in fits.values()], dtype=np.float64)
     converged = [bool(fit.converged) for fit in fits.values()]
     return rank_table(pd.Index(list(fits), dtype=object), value, kinds, n, converged, by, errors, weight)
 
@@ -249,6 +249,8 @@ def _by_row(fits: dict[str, Any], by: str) -> tuple[Array, list[str], Array, Arr
     for name, elpd in found.items():
         warn_of(elpd, f" of {name!r}")
     elpds = list(found.values())
+    if len({elpd.unit for elpd in elpds}) > 1:
+        raise SpecError(f"by={by!r}: some fits leave out subjects, by id=, and others rows. Give all of them id=.")
     used = elpds[0].pointwise["elpd"].notna()
     weight = elpds[0].pointwise["weight"][used].to_numpy()
     rows = np.column_stack([elpd.pointwise["elpd"].dropna().to_numpy() for elpd in elpds])

@@ -175,7 +175,11 @@ class ConformalIntervals:
 
     def _quantile(self, new: Frame, level: float, asked: Asked) -> Array:
         if 0.0 < level < 1.0:
-            return np.asarray(self.results.predict(new, "quantile", q=level), dtype=np.float64)[asked.usable]
+            with warnings.catch_warnings():
+                if self.results._never:  # infinite ends have a warning of their own
+                    warnings.simplefilter("ignore", ApproximationWarning)
+                found = self.results.predict(new, "quantile", q=level)
+            return np.asarray(found, dtype=np.float64)[asked.usable]
         return np.full(int(asked.usable.sum()), self.least if level <= 0.0 else np.inf)
 
     def __str__(self) -> str:

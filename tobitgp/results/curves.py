@@ -18,7 +18,7 @@ from tobitgp.regression.start_stop_likelihood import Histories
 from tobitgp.results.fit import Fit
 from tobitgp.results.hazards.cells import AtRisk
 from tobitgp.results.not_finite import warn_of_bands
-from tobitgp.results.paths import PARTS, Paths, check_order, read_subjects
+from tobitgp.results.paths import Paths, check_order, read_subjects, refuse_parts
 from tobitgp.results.predict import check_level
 from tobitgp.results.rows import ask
 from tobitgp.results.survival import STATISTICS, TimeRows, read_times, refuse_dask
@@ -63,7 +63,8 @@ def predict_survival_function(
         On the scale of the response; the distinct training durations by default.
     conditional_after : float, or one for each row (a Series by its labels), optional
         Time survived already, on the scale of the response, a; ``times`` are then remaining times, and survival
-        is :math:`S(a + t) / S(a)`.
+        is :math:`S(a + t) / S(a)`. Of a posterior both are means over it: the predictive probability of a new row,
+        which has survived a. :meth:`standardise` has the mean of the ratio, an average with unknown parameters.
     interval : float, optional
         Probability of pointwise bands, which say how well the curve given the parameters is known. Of a process
         they hold posterior quantiles of :math:`S(t | f, \sigma)`, or of its ratio, (SUR8) and (SUR10); else they are
@@ -256,8 +257,7 @@ def average_curve(results: Fit, of: str, grid: Array, groups: Array | None = Non
 
     Shapes: grid (m,), groups (G, n), whether a row belongs to each; gives (G, m), or (m,) without groups.
     """
-    if results._of_subjects:
-        raise SpecError(PARTS)
+    refuse_parts(results, "use predict_survival_function() or standardise() with df=")
     known, weight = rows_of(results, None).times, results.parts.rows.response.weight
     share = weight if groups is None else weight * groups
     # A few times of all rows in one go, since rows are not all alike.

@@ -20,6 +20,7 @@ from tobitgp.typing import Array
 
 BETWEEN = ("truncated", "prob_uncensored")  # of responses between the limits: their mean, their probability
 WHATS = ("latent", "median", "uncensored", "observed", *BETWEEN, "conditional", "quantile", "prob", "sigma")
+ROUNDING = 4.0 * float(np.finfo(float).eps)  # of the numbers whose difference an effect is
 METHODS = ("dydx", "eyex", "eydx", "dyex")
 
 
@@ -31,6 +32,16 @@ class Effect(NamedTuple):
     intensive: Array  # change of the mean between the limits times the probability of lying there; NaN if not asked
     weight: Array  # of the nodes
     lost: float = 0.0  # of the variance's form in what is not identified
+    rounding: float = 0.0  # of the value, below which a difference of numbers says nothing
+
+    def rounded(self) -> Effect:
+        """The same with 0 for what rounding may have made."""
+        value = np.where(np.abs(self.value) <= self.rounding, 0.0, self.value)
+        return self._replace(value=value, variance=np.where(self.variance <= self.rounding**2, 0.0, self.variance))
+
+    def none(self) -> Effect:
+        """No effect, where it has a value."""
+        return self._replace(value=0.0 * self.value, variance=0.0 * self.variance, lost=0.0)
 
 
 class EffectRequest(NamedTuple):
@@ -65,6 +76,13 @@ class EffectRequest(NamedTuple):
     def averages(self) -> bool:
         """Whether the number is the average of those under the components of a posterior."""
         return not self.of_log and self.what not in ("median", "quantile", "sigma", "truncated")
+
+    def moved_by(self, *, location: bool, scale: bool, positive: bool, symmetric: bool) -> bool:
+        """Whether a column of the location, the noise scale or both can change the number; of noise about f."""
+        if self.what in ("latent", "sigma"):
+            return location if self.what == "latent" else scale
+        middle = self.what == "median" or (self.what == "quantile" and self.value == 0.5)
+        return location or not (symmetric and (middle or (self.what == "uncensored" and not positive)))
 
     def label(self, contrast: str) -> str:
         """Of a contrast in a table."""

@@ -8,6 +8,7 @@ from typing import Any
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.results.fit import Fit
+from tobitgp.results.paths import refuse_parts
 from tobitgp.results.predict import check_flag, check_level, check_what
 from tobitgp.results.survival import read_times
 from tobitgp.results.terms import term_columns
@@ -161,7 +162,9 @@ def plot_effect(
                 f"plot_effect() takes the column along which to draw; this model has {', '.join(columns) or 'none'}."
             )
         x = columns[0]
-    if not check_flag("average", average):
+    if check_flag("average", average):
+        refuse_parts(results, "use standardise() with df=")
+    else:
         what = check_what(what, EFFECTS, " of an effect")
     if (times is None) == (what in ("survival", "risk") or (average and what == "rmst")):
         raise SpecError(f"what={what!r} {'needs' if times is None else 'takes no'} times=.")

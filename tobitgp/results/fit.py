@@ -38,6 +38,7 @@ class Fit(Protocol):
     _causes: tuple[Any, ...]
     _of_cause: bool
     _from_zero: bool
+    _about_latent: bool
     _averages_warn: bool
     _no_mean: str
     _knows_null: bool

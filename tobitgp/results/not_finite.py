@@ -86,6 +86,10 @@ def warn_of_averages(question: str, what: str, numbers: dict[str, Array], labels
         _warn(f"{question}: what={what!r} is not finite for {_listed(named)}. {why or _AVERAGES[what]}")
 
 
+NEVER = (
+    "by the model a larger fraction never has the event than has it later than the quantile. predict(what='cured') has "
+    "the fraction; ask for an earlier quantile"
+)
 _BANDS = (
     "A parameter that it depends on is not determined by the rows, which conf_int() names, or the fit leaves hardly "
     "any probability there. Leave such columns out, join levels, or predict nearer to the rows of the fit."

@@ -6,6 +6,7 @@ from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
@@ -16,7 +17,6 @@ from tobitgp.results.hazards.cells import SAME_TIME, AtRisk, check_subjects
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array, BoolArray, Frame
 
-PARTS = "The rows of this fit are parts of the time of subjects, not rows to average over: give df=, a row for each."
 _LATE = "an accelerated time needs the covariates from time 0 on; family='ph' takes late entry and gaps"
 
 
@@ -34,6 +34,13 @@ class Paths:
         """Times (m, T) at which the path of a subject says nothing."""
         past = self.histories
         return (self.times < past.start[past.first][:, None]) | (self.times > past.stop[past.last][:, None])
+
+
+def refuse_parts(results: Any, remedy: str) -> None:
+    """Refuse averages over training rows that are parts of the time of subjects."""
+    if results._of_subjects:
+        what = "The rows of this fit are parts of the time of subjects, not rows to average over"
+        raise SpecError(f"{what}: {remedy}, a row for each subject.")
 
 
 def read_subjects(id: Any, data: Frame) -> npt.NDArray[Any]:
@@ -55,6 +62,15 @@ def check_subject_name(id: Any, columns: Collection[Any]) -> None:
 def holds_parts(subject: npt.NDArray[Any]) -> bool:
     """Whether rows are parts of the time of subjects, some of whom have several."""
     return len(pd.unique(subject)) < len(subject)
+
+
+def subjects_of(subject: npt.NDArray[Any] | None, weight: Array) -> dict[str, Any]:
+    """What a fit remembers of subjects (n,) of whom some have several rows; nothing of rows by themselves."""
+    if subject is None or not holds_parts(subject):
+        return {}
+    code = pd.factorize(subject)[0]
+    first = np.unique(code, return_index=True)[1]
+    return {"of_subjects": True, "subject_weight": float(weight[first].sum()), "subject": code.astype(np.intp)}
 
 
 def check_order(subject: Any, risk: AtRisk, labels: Any, *, from_zero: bool) -> None:

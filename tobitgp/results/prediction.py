@@ -16,7 +16,7 @@ from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import random_points
 from tobitgp.posterior.questions import QUESTIONS
 from tobitgp.results.fit import Fit
-from tobitgp.results.not_finite import warn_of_bands, warn_of_rows
+from tobitgp.results.not_finite import NEVER, warn_of_bands, warn_of_rows
 from tobitgp.results.predict import (
     _log_normal,
     check_alpha,
@@ -364,6 +364,8 @@ def predict_table(
     columns = results._answer(asked, [make(positive, asked) for make in asks.values()], level, se=bool(se))
     for column in () if results._no_mean or results._defective else columns:
         warn_of_rows(next(iter(column.values())), asked, f"what={what!r}")
+    for column in columns if results._never and what in ("median", "quantile") else ():
+        warn_of_rows(next(iter(column.values())), asked, f"what={what!r}", NEVER)
     warn_of_bands(results, f"what={what!r}", columns if bands else [], asked, of_times=what != "latent")
     return prediction_table(what, asked, dict(zip(asks, columns, strict=True)), listed=listed, bands=bands)
 

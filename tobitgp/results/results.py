@@ -73,6 +73,7 @@ class Results:
     _of_cause = False  # whether events of other causes are censoring
     _shows_ratios = False  # whether plot_forest() draws ratios unless it is asked for coefficients
     _from_zero = True  # whether a path of covariates has to begin at time 0
+    _about_latent = False  # whether the response, or its logarithm, is the latent value plus noise of a scale
     _averages_warn = False  # whether averages say themselves that they rest on times that nobody was followed to
     _no_mean = ""  # why times have no mean, where they have none
 
@@ -505,14 +506,14 @@ class Results:
     def df_resid(self) -> float:
         """Residual degrees of freedom: ``nobs`` less the number of estimated parameters, of a process ``df_model``.
 
-        Of accelerated failure times with ``id=`` subjects count.
+        With ``id=`` subjects count.
         """
         return self._n_units - self._n_free
 
     @property
     def _n_units(self) -> float:
         """Number of what is independent of each other."""
-        return self.nobs
+        return float(getattr(self._parts, "subject_weight", 0.0)) or self.nobs
 
     @property
     def _n_free(self) -> float:
@@ -536,7 +537,7 @@ class Results:
     def bic(self) -> float:
         """``k log n - 2 llf`` on the scale of deviances, k the number of estimated parameters.
 
-        n is ``nobs``, of accelerated failure times with ``id=`` the number of subjects. NaN of a posterior, and with
+        n is ``nobs``, with ``id=`` the number of subjects. NaN of a posterior, and with
         sampling weights, whose unit would decide.
 
         References

@@ -19,9 +19,9 @@ from tobitgp.results.counterfactuals import column_levels
 from tobitgp.results.curves import warn_net, warn_of_tail
 from tobitgp.results.fit import Fit
 from tobitgp.results.not_finite import OF_SIGNS, warn_of_averages
-from tobitgp.results.paths import PARTS
+from tobitgp.results.paths import refuse_parts
 from tobitgp.results.predict import check_level, check_what
-from tobitgp.results.survival import read_times, refuse_dask
+from tobitgp.results.survival import check_survived, read_times, refuse_dask
 from tobitgp.typing import Array, Frame
 
 ColumnSetting = dict[str, Any]
@@ -73,7 +73,10 @@ def standardise(
     conditional_after : float, optional
         Time survived already by all rows, s, on the scale of the response, from which times and medians count: each row
         has :math:`S(s + t | a, z_i) / S(s | a, z_i)`, and the rows and their weights stay the same for all values, so
-        that they should be those of who survived s. With late entry no earlier than the first entry.
+        that they should be those of who survived s. With late entry no earlier than the first entry. Of a posterior
+        this is the mean over draws of such ratios, an average with unknown parameters; ``predict_survival_function``
+        has the ratio of means, the predictive probability of a new row, which its own survival of s makes a little
+        higher or lower. At a maximum of a likelihood the two are the same.
     population : {"fixed", "bootstrap"}
         Whether the rows are those that are meant, or a sample of these, which is resampled with the weights of a
         Bayesian bootstrap.
@@ -107,7 +110,7 @@ def standardise(
     References
     ----------
     Hernán and Robins (2020), *Causal Inference: What If*, section 13.3 and chapter 17; Rubin (1981), The Bayesian
-    bootstrap, *Annals of Statistics* 9, 130-134. (STD1) to (STD4) of the theory pages.
+    bootstrap, *Annals of Statistics* 9, 130-134. (STD1) to (STD5) of the theory pages.
 
     Examples
     --------
@@ -285,7 +288,8 @@ def _sought(results: Fit, what: Any, times: Any, conditional_after: Any, cause: 
     if results.parts.spec.mixture is not None:
         raise SpecError("A mixture has the same curve in every row: predict_survival_function() has it.")
     what = check_what(what, WHATS, " of an average")
-    after, log_time = _read_after(conditional_after, what), results.parts.family.log_time
+    log_time = results.parts.family.log_time
+    after = _read_after(conditional_after, what, positive=log_time)
     number = number_of_cause(results, cause, what)
     if what not in AT_TIMES:
         if times is not None:
@@ -314,7 +318,7 @@ def number_of_cause(results: Fit, cause: Any, what: str) -> int | None:
     return number
 
 
-def _read_after(value: Any, what: str) -> float | None:
+def _read_after(value: Any, what: str, *, positive: bool) -> float | None:
     """What all rows have survived."""
     if value is None:
         return None
@@ -323,6 +327,7 @@ def _read_after(value: Any, what: str) -> float | None:
     number = isinstance(value, Real) and not isinstance(value, bool | np.bool_) and np.isfinite(float(value))
     if not number:
         raise SpecError(f"conditional_after={value!r}: one finite number, the same for all rows, is needed.")
+    check_survived(np.array(value, dtype=np.float64), positive=positive)
     return float(value)
 
 
@@ -346,11 +351,15 @@ def _population(
             raise SpecError(f"{name!r} takes one value for all rows, as {{{name!r}: {next(iter(value))!r}}}.")
     refuse_dask(df, "standardise", "a sample of the rows")
     if df is None:
-        if results._of_subjects:
-            raise SpecError(PARTS)
+        refuse_parts(results, "give df=")
         if parts.covariates is None:
             raise SpecError(f"{NO_ROWS}: give df=..., the rows to average over.")
         frame, weight = parts.covariates, parts.rows.response.weight
+        if isinstance(weights, str):
+            raise SpecError(
+                f"weights={weights!r}: the fit does not keep the columns of weights. Give the numbers, as "
+                f"weights=data[{weights!r}]."
+            )
         if weights is not None:
             kept = parts.rows.kept
             weight = read_weights(weights, pd.DataFrame(index=parts.rows.index), len(kept))[kept]

@@ -268,10 +268,18 @@ class TimeRows(Labelled):
             values = np.array([np.nan])
         if values.ndim > 1 or (values.ndim == 1 and len(values) != n) or not np.isfinite(values).all():
             raise SpecError(f"conditional_after= takes one finite number, or one for each of the {n} rows.")
+        check_survived(values, positive=bool(n) and (self.times.positive or self.times.discrete))
         if isinstance(given, pd.Series):
             matched = by_label("The times of conditional_after=", "conditional_after", given, self.index)
             values = matched.to_numpy(dtype=np.float64)
         return np.array(np.broadcast_to(values, n))[self.usable]
+
+
+def check_survived(after: Array, *, positive: bool) -> None:
+    """Refuse times below 0 that were survived, of times that are not negative."""
+    if positive and (after < 0.0).any():
+        least = float(after.min())
+        raise SpecError(f"conditional_after={least:g}: times that were survived are not negative. Give 0 or more.")
 
 
 def left_area(times: Times, t: float, after: Array | None) -> Array:

@@ -12,7 +12,7 @@ from tobitgp.data.sources import is_dask
 from tobitgp.errors import SpecError
 from tobitgp.results.curves import Excluded, rows_of, warn_of_tail
 from tobitgp.results.fit import Fit
-from tobitgp.results.not_finite import warn_of_bands, warn_of_rows
+from tobitgp.results.not_finite import NEVER, warn_of_bands, warn_of_rows
 from tobitgp.results.predict import check_level, check_probability, prediction_table
 from tobitgp.results.survival import left_area, read_times, refuse_dask
 from tobitgp.typing import Array, Frame
@@ -90,6 +90,8 @@ def predict_percentile(
             raise SpecError("A percentile of counts is a whole number without bands: leave out interval=.")
         found |= rows.times.percentile_band(p, after, level)
     rows.times.warn_of_times(found, after)
+    if results._never:
+        warn_of_rows(found["estimate"], rows, f"predict_percentile(p={p:g})", NEVER)
     warn_of_bands(results, f"predict_percentile(p={p:g})", [found], rows)
     return prediction_table(p, rows, {p: found}, listed=False, bands=level is not None)
 

@@ -37,13 +37,22 @@ OF_AVERAGES = (*COLUMNS, ROWLESS, PARTS, PATHS_AVERAGED)
 EFFECTS = [
     *(
         Question(
-            f"marginal_effects {what}", result("marginal_effects", what, at="mean", **more), (*COLUMNS, *WHATS[what])
+            f"marginal_effects {what}",
+            result("marginal_effects", what, at="mean", **more),
+            (*COLUMNS, *WHATS[what], PARTS, PATHS_AVERAGED),
         )
         for what, more in {"latent": {}, "median": {}, "prob": {"above": 1.0}, "observed": {}}.items()
     ),
-    Question("marginal_effects survival", result("marginal_effects", "survival", times=1.0), OF_TIMES),
-    Question("marginal_effects rmst", result("marginal_effects", "rmst", times=2.0), OF_TIMES),
-    Question("get_margeff", result("get_margeff", at="mean"), (*COLUMNS, CAUSES)),
+    Question(
+        "marginal_effects survival",
+        result("marginal_effects", "survival", times=1.0),
+        (*OF_TIMES, PARTS, PATHS_AVERAGED),
+    ),
+    Question(
+        "marginal_effects rmst", result("marginal_effects", "rmst", times=2.0), (*OF_TIMES, PARTS, PATHS_AVERAGED)
+    ),
+    Question("marginal_effects rows", result("marginal_effects", "median", at=NEW), COLUMNS),
+    Question("get_margeff", result("get_margeff", at="mean"), (*COLUMNS, CAUSES, PARTS, PATHS_AVERAGED)),
     Question(
         "standardise survival",
         result("standardise", "arm", "survival", [1.0]),

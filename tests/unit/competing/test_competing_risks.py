@@ -425,7 +425,7 @@ def test_questions_are_refused_with_words(mgus2):
     for question in (lambda: res["alive"], lambda: res.predict_cumulative_incidence(times=[1.0], cause="alive")):
         with pytest.raises(SpecError, match=r"'alive' is none of the causes: 'death', 'pcm'"):
             question()
-    with pytest.raises(SpecError, match="none is negative"):
+    with pytest.raises(SpecError, match="survived are not negative"):
         res.predict_cumulative_incidence(times=[1.0], conditional_after=-1.0)
     with pytest.raises(SpecError, match="one positive time"):
         res.concordance_index("pcm", -1.0)

@@ -25,7 +25,7 @@ def test_intervals_of_every_width_and_place():
     rng = np.random.default_rng(2)
     a = rng.choice([-1.0, 1.0], 400) * 10.0 ** rng.uniform(-3, 2.5, 400)
     half = 10.0 ** rng.uniform(-6, 6, 400)
-    got = between(a, half)
+    got = between(a, a + 2.0 * half, half)
     with mp.workdps(60):
         for i in range(400):
             low, high = mp.mpf(a[i]), mp.mpf(a[i]) + 2 * mp.mpf(half[i])

@@ -180,7 +180,7 @@ def test_fits_without_rows_are_compared_by_their_counts(rbf, rough, fit, data, s
 
 def test_akaikes_weights_prefer_the_smaller(rbf):
     class Likelihood:
-        parts, counts, nobs, model = rbf.parts, rbf.counts, rbf.nobs, rbf.model
+        parts, counts, nobs, _n_units, model = rbf.parts, rbf.counts, rbf.nobs, rbf._n_units, rbf.model
         evidence_kind, converged, _subjects = "loglik", True, rbf._subjects
 
         def __init__(self, aic):

@@ -247,3 +247,43 @@ def test_dates_are_left_out_in_words(mixed, method, at):
     alone = tg.fit("y ~ decimal_year(day) | censor(low, 1.4)", data, method=method)
     with pytest.raises(SpecError, match="'day' holds dates, along which no effect is formed"):
         alone.marginal_effects(at=at)
+
+
+@pytest.mark.parametrize("origin", [0.0, 1e4, 5e4])
+def test_a_column_of_sigma_does_not_move_the_middle_of_symmetric_noise(origin):
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"x": rng.uniform(0, 10, 80), "z": rng.normal(size=80), "h": rng.integers(1, 7, 80)})
+    data["y"] = np.minimum(origin + np.sin(data.x) + 0.5 * rng.normal(size=80) * np.exp(0.3 * data.z), origin + 1.0)
+    line, curve = (f"y ~ {term} | censor(upper={origin + 1.0})" for term in ("x", "gp(x)"))
+    maximum = {"method": tg.EP(hyper="maximize", n_starts=1)}
+    for res in (
+        tg.fit(line, data, sigma="~ z"),
+        tg.fit(line, data, sigma="~ z", family=tg.Student(df=4)),
+        tg.fit(line, data, sigma="~ z", **maximum),
+        tg.fit(curve, data, sigma="~ z + (1 | h)", **maximum),
+    ):
+        for asked in ({"what": "median"}, {"what": "uncensored"}, {"what": "quantile", "q": 0.5}, {"what": "latent"}):
+            effect = res.marginal_effects(**asked).loc["z"].iloc[0]
+            assert (effect["dydx"], effect["se"]) == (0.0, 0.0)
+            assert np.isnan(effect[["z", "p"]]).all()
+        for asked in ({"what": "quantile", "q": 0.9}, {"what": "observed"}, {"what": "sigma"}):
+            assert abs(res.marginal_effects(**asked).loc["z", "dydx"].iloc[0]) > 1e-3
+        assert res.marginal_effects("sigma").loc["x", ["dydx", "se"]].eq(0.0).all(axis=None)
+
+
+def test_a_column_of_sigma_moves_the_median_of_skewed_noise(rng):
+    data = pd.DataFrame({"x": rng.normal(size=200), "z": rng.normal(size=200)})
+    data["y"] = data.x + np.exp(0.3 * data.z) * rng.gumbel(size=200)
+    res = tg.fit("y ~ x", data, sigma="~ z", family="gumbel")
+    level, gamma = res.params.filter(like="sigma")
+    slope = np.log(np.log(2.0)) * gamma * float(np.exp(level + gamma * data["z"]).mean())
+    np.testing.assert_allclose(res.marginal_effects("median").loc["z", "dydx"].iloc[0], slope, rtol=1e-6)
+
+
+@pytest.mark.parametrize("origin", [0.0, 5e4])
+def test_effects_below_rounding_are_none(rng, origin):
+    data = pd.DataFrame({"x": rng.normal(size=100), "z": rng.normal(size=100)})
+    data["y"] = origin + data.x + rng.normal(size=100)
+    effect = tg.fit("y ~ x + z", data, fixed={"z": 1e-12}).marginal_effects("median").loc["z"].iloc[0]
+    assert effect["dydx"] == 0.0
+    assert np.isnan(effect["p"])

@@ -385,3 +385,43 @@ def test_what_survivors_are_not_asked(lognormal):
     for wrong in (np.nan, "100", [1.0, 2.0], True):
         with pytest.raises(SpecError, match="one finite number"):
             lognormal.standardise("horTh", times=730.0, conditional_after=wrong)
+
+
+def test_weights_of_training_rows_are_given_as_numbers(gbsg2):
+    data = gbsg2.iloc[:200].assign(copies=np.arange(200) % 3 + 1)
+    res = tg.fit("Surv(time, cens) ~ horTh + age", data, family="weibull", weights="copies")
+    with pytest.raises(SpecError, match=r"weights='copies': the fit does not keep .* weights=data\['copies'\]"):
+        res.standardise("horTh", times=730.0, weights="copies")
+    got, want = res.standardise("horTh", times=730.0, weights=data["copies"]), res.standardise("horTh", times=730.0)
+    pd.testing.assert_frame_equal(got, want)
+
+
+# -- given survival of a time: averages of ratios, and ratios of averages ---------------------------------------------
+
+
+def test_a_row_that_has_survived_beside_quadrature():
+    """Of a constant hazard of normal logarithm E[S(s + t) / S(s)] does not depend on s, E S(s + t) / E S(s) does."""
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"z": rng.normal(size=12), "time": rng.exponential(4.0, 12), "event": rng.random(12) < 0.7})
+    posterior = tg.EP(hyper="maximize", n_starts=1)
+    res, row = tg.fit("Surv(time, event) ~ z", data, family="exponential", method=posterior), {"z": [0.0]}
+    s, t = 1.0, 2.0
+    f = res.predict(row, "latent", se=True).iloc[0]
+    x, weight = np.polynomial.hermite_e.hermegauss(100)
+    hazard, weight = np.exp(-f["estimate"] - f["se"] * x), weight / weight.sum()
+    alive, left = np.exp(-hazard * s), np.exp(-hazard * t)
+    of_ratios, of_averages = weight @ left, (weight @ (alive * left)) / (weight @ alive)
+    assert of_averages - of_ratios > 0.005
+    predicted = res.predict_survival_function(row, [t], conditional_after=s).iloc[0, 0]
+    averaged = res.standardise(row, times=t, conditional_after=s, df=row, draws=100_000)
+    assert predicted == pytest.approx(of_averages, abs=1e-6)
+    error = averaged["se"].iloc[0] / np.sqrt(100_000)
+    assert averaged["estimate"].iloc[0] == pytest.approx(of_ratios, abs=4.0 * error)
+
+
+@pytest.mark.parametrize("family", ["weibull", tg.PH("weibull")], ids=str)
+def test_a_row_that_has_survived_has_one_probability_at_a_maximum(gbsg2, family):
+    res, row = tg.fit("Surv(time, cens) ~ age", gbsg2.iloc[:200], family=family), {"age": [50.0]}
+    predicted = res.predict_survival_function(row, [730.0], conditional_after=365.0).iloc[0, 0]
+    averaged = res.standardise(row, times=730.0, conditional_after=365.0, df=row)["estimate"].iloc[0]
+    assert averaged == pytest.approx(predicted, rel=1e-9)

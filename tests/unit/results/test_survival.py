@@ -605,3 +605,32 @@ def test_restricted_means_beyond_the_last_time_are_told(family):
         ask(last)
         with pytest.warns(ApproximationWarning, match=f"up to 2000 depends on the tail of the family beyond {last}"):
             ask(2000.0)
+
+
+@pytest.mark.parametrize("family", ["weibull", "gengamma", tg.PH("weibull"), tg.PH("piecewise", bands=3)], ids=str)
+def test_times_that_were_survived_are_not_negative(family):
+    lung = tg.datasets.load("lung")
+    res = tg.fit("Surv(time, event) ~ age", lung, family=family)
+    row, before = {"age": [60]}, {"conditional_after": -1.0}
+    for ask in (
+        lambda: res.predict_survival_function(row, [100.0], **before),
+        lambda: res.predict_cumulative_hazard(row, [100.0], **before),
+        lambda: res.predict_hazard(row, [100.0], **before),
+        lambda: res.predict_median(row, **before),
+        lambda: res.predict_percentile(row, p=0.9, **before),
+        lambda: res.predict_restricted_mean(row, 100.0, **before),
+        lambda: res.standardise(row, times=100.0, **before),
+        lambda: tg.contrast(res, {"age": 60}, {"age": 50}, times=100.0, **before),
+    ):
+        with pytest.raises(SpecError, match="conditional_after=-1: times that were survived are not negative"):
+            ask()
+    assert res.predict_survival_function(row, [100.0], conditional_after=0.0).iloc[0, 0] < 1.0
+
+
+def test_a_response_that_may_be_negative_has_survived_any_number():
+    data = pd.DataFrame({"x": np.arange(20.0), "y": np.sin(np.arange(20.0))})
+    res = tg.fit("y ~ x", data)
+    f, sigma = res.predict({"x": [1.0]}, "latent")[0], res.params["sigma"]
+    want = st.norm.sf((-0.5 - f) / sigma) / st.norm.sf((-1.0 - f) / sigma)
+    got = res.predict_survival_function({"x": [1.0]}, [0.5], conditional_after=-1.0)
+    np.testing.assert_allclose(got.iloc[0, 0], want, rtol=1e-8)

@@ -111,6 +111,7 @@ def test_every_cause_is_checked(data):
         )
 
 
+@pytest.mark.filterwarnings("ignore:.*is not finite in row:tobitgp.errors.ApproximationWarning")
 def test_cure_models_are_cross_validated_and_fitted_by_columns():
     data = tg.datasets.simulate_cure(n=240, rng=1)
     names = ["log_likelihood", "concordance_ipcw", "integrated_brier_score", "cumulative_dynamic_auc"]

@@ -82,8 +82,20 @@ def joint_elpd(found: dict[Any, Elpd], parts: CompetingParts) -> Elpd:
     """Elpd of times and causes: sums over the causes, whose posteriors are independent without a row as with it."""
     every, kept = list(found.values()), parts.rows.kept
     tables = [each.pointwise[kept] for each in every]
+    observed = None
+    if parts.of_subjects:
+        told = np.stack([table["weight"].notna() for table in tables])
+        if (told != told[0]).any() or (told.sum() != sum(len(each.trusted) for each in every)):
+            raise SpecError(
+                "loo() and waic() sum over the rows of a subject, which are not the same for all causes: drop the rows "
+                "in which a cause has missing values."
+            )
+        observed = np.flatnonzero(told[0])
+        tables = [table[told[0]] for table in tables]
     elpd, p = (np.sum([table[name].to_numpy() for table in tables], axis=0) for name in ("elpd", "p"))
-    good = np.logical_and.reduce([each.trusted.to_numpy()[parts.among(cause)] for cause, each in found.items()])
+    good = np.logical_and.reduce(
+        [each.trusted.to_numpy()[parts.among(cause) if observed is None else ...] for cause, each in found.items()]
+    )
     worst = {"k": np.max, "share": np.min}
     extra = {
         name: of([table[name].to_numpy() for table in tables], axis=0)
@@ -93,7 +105,7 @@ def joint_elpd(found: dict[Any, Elpd], parts: CompetingParts) -> Elpd:
     remedy = next((f"{cause}: {each.remedy}" for cause, each in found.items() if each.n_bad), every[0].remedy)
     kind = ", ".join(dict.fromkeys(each.kind for each in every))
     draws = max((each.draws for each in every if each.draws is not None), default=None)
-    return collect(type(every[0]), kind, parts, elpd, p, extra, good, remedy, draws)
+    return collect(type(every[0]), kind, parts, elpd, p, extra, good, remedy, draws, observed)
 
 
 def joint_k_hat(found: Sequence[KHat]) -> KHat:

@@ -18,6 +18,7 @@ from tobitgp.results.competing.cause_draws import MEDIAN, MEDIANS
 from tobitgp.results.counterfactuals import changes, changing, rows_at
 from tobitgp.results.curves import warn_of_tail
 from tobitgp.results.fit import Fit
+from tobitgp.results.paths import refuse_parts
 from tobitgp.results.predict import check_alpha, check_what
 from tobitgp.results.standardise import number_of_cause
 from tobitgp.results.survival import read_times
@@ -109,6 +110,8 @@ def marginal_effects(
     number, grid = number_of_cause(results, cause, what), read_times(times)
     if what == "rmst":
         warn_of_tail(results, grid)
+    if isinstance(at, str):
+        refuse_parts(results, "give at= a DataFrame")
     rows, size, stream = rows_at(results.parts, at, need_limits=False), read_draws(draws, 2), generator(rng)
     every: dict[str, Any] = {}
     for fit in results.parts.fits.values():

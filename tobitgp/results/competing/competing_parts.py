@@ -71,6 +71,16 @@ class CompetingParts(Source):
     derived: ClassVar = True
 
     @property
+    def of_subjects(self) -> bool:
+        """Whether rows are parts of the time of subjects."""
+        return any(fit._of_subjects for fit in self.fits.values())
+
+    @property
+    def subject_weight(self) -> float:
+        """Frequency weights of the subjects, summed; 0 where rows are observed by themselves."""
+        return float(getattr(next(iter(self.fits.values())).parts, "subject_weight", 0.0))
+
+    @property
     def read_in_words(self) -> str:
         """What was read, in words."""
         censored = self.censored

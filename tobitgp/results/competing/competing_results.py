@@ -195,7 +195,7 @@ class CompetingRisksResults(Results):
 
     @property
     def _pseudo_r2(self) -> PseudoR2:
-        return pseudo_r2(self.llf, self.llnull, self.nobs)
+        return pseudo_r2(self.llf, self.llnull, self._n_units)
 
     df_model = sums(GPResults, "df_model")
     llf = sums(LikelihoodResults, "llf")

@@ -11,7 +11,6 @@ import numpy as np
 
 from tobitgp.distributions.event_times import First
 from tobitgp.engines import row_chunks, single_blas_thread
-from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import draw_quantiles
 from tobitgp.posterior.estimates import Sampled
 from tobitgp.posterior.questions import Question, quantile, remaining
@@ -247,8 +246,6 @@ class FirstTimes(Times):
 
     def _begin(self, after: Array | None) -> Array:
         """Times survived, 0 where none are given, (n,)."""
-        if after is not None and (after < 0.0).any():
-            raise SpecError("conditional_after= takes times that were survived; none is negative.")
         return np.zeros(len(self.which)) if after is None else after
 
     def _last(self, times: Array, begin: Array) -> float:

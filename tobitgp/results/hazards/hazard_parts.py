@@ -48,6 +48,8 @@ class HazardParts(Source):
     training: TrainingData | None = None
     covariates: pd.DataFrame | None = None
     of_subjects: bool = False  # whether rows are parts of the time of subjects
+    subject_weight: float = 0.0  # frequency weights of the subjects, summed
+    subject: IntArray | None = None  # (n,), subject of each training row
     few: dict[str, Array] = field(default_factory=dict)  # coefficients of which few events tell: maximum and limits
 
     def inconsistencies(self) -> Iterator[str]:
@@ -119,7 +121,7 @@ class HazardParts(Source):
 
     def without_rows(self) -> HazardParts:
         """Parts that answer the same about new rows."""
-        return replace(self, cells=self.cells.without_rows(), training=None, covariates=None)
+        return replace(self, cells=self.cells.without_rows(), training=None, covariates=None, subject=None)
 
 
 def extended(cuts: Array, last: float) -> Array:

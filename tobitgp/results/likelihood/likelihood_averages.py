@@ -17,7 +17,7 @@ from tobitgp.posterior.questions import Question
 from tobitgp.regression.maximum import hide
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.counterfactuals import SLOPE, STEP, Change, ChangedRows
-from tobitgp.results.effect_questions import Effect, EffectRequest
+from tobitgp.results.effect_questions import ROUNDING, Effect, EffectRequest
 from tobitgp.typing import Array
 
 _FURTHEST = 1e6  # times the longest median, beyond which none is sought
@@ -132,11 +132,13 @@ def likelihood_effect(
         x = np.array([weight @ x])
         high, low, width, weight = _about_mean(parts, high, low, width, weight, change.contrast)
     share, number = weight * x / width, asked.of_row(asked.question(parts.family.log_time, rows))
-    value, k = 0.0, len(parts.covariance)
+    value, rounding, k = 0.0, 0.0, len(parts.covariance)
     gradient, size = np.zeros(k), np.zeros(k)
     for sign, side in ((1.0, high), (-1.0, low)):
         at = Estimates(parts.at, side.x, parts.units(side.x), np.empty(0), np.empty(0))
-        value += sign * float(share @ number(at.new))
+        numbers = number(at.new)
+        value += sign * float(share @ numbers)
+        rounding += ROUNDING * float(np.abs(share) @ np.abs(numbers))
         slopes = share * at.slopes(number)
         gradient += sign * np.concatenate([x @ each for x, each in zip(slopes, side.columns, strict=True)])
         size += np.concatenate([np.abs(x) @ abs(each) for x, each in zip(slopes, side.columns, strict=True)])
@@ -146,7 +148,7 @@ def likelihood_effect(
         (mass, mean), (mass_low, mean_low) = (parts.at(s.x).inside(*rows.limits) for s in (high, low))
         intensive = float(share @ (0.5 * (mass + mass_low) * (mean - mean_low)))
     variance, lost = (float(of_sums(gradient[None], V).item()) for V in (parts.covariance, parts.unidentified))
-    return Effect(np.array([value]), np.array([variance]), np.array([intensive]), np.ones(1), lost)
+    return Effect(np.array([value]), np.array([variance]), np.array([intensive]), np.ones(1), lost, rounding)
 
 
 def _about_mean(

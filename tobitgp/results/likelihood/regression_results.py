@@ -71,6 +71,7 @@ class RegressionResults(LikelihoodResults):
     """
 
     _kind = "regression"
+    _about_latent = True
     _parts: RegressionParts
 
     # -- the fit ------------------------------------------------------------------------------------------------------

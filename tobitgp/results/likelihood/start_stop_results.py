@@ -74,10 +74,6 @@ class StartStopResults(LikelihoodResults):
         """Number of estimated parameters beside the intercept and those of the noise."""
         return estimated_slopes(self._parts)
 
-    @property
-    def _n_units(self) -> float:
-        return self._parts.subject_weight
-
     def _words(self, alpha: float, kind: Any = None) -> Words:
         words, parts = regression_words(self, alpha), self._parts
         note = (

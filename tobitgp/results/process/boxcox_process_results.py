@@ -50,6 +50,7 @@ class BoxCoxGPResults(GPResults):
     """
 
     _kind = "Box-Cox process"
+    _about_latent = False
     _parts: PowerProcessParts
 
     def __init__(self, parts: PowerProcessParts):

@@ -15,7 +15,7 @@ from tobitgp.kinds.process_nodes import nodes_of
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
 from tobitgp.results.counterfactuals import STEP, Change, ChangedRows, rows_at
-from tobitgp.results.effect_questions import Effect, EffectRequest, by_point, inside
+from tobitgp.results.effect_questions import ROUNDING, Effect, EffectRequest, by_point, inside
 from tobitgp.typing import Array
 
 CHUNK = 2048
@@ -26,6 +26,7 @@ class _EffectOfRows(NamedTuple):
     """What is added up of some rows at each of J design points of a fit."""
 
     value: Array  # (J,)
+    size: float  # of what is added up
     summed: list[Summed]
 
 
@@ -36,7 +37,7 @@ def process_effect(parts: Process, change: Change, rows: ChangedRows, asked: Eff
     weight = np.concatenate([scaled.weight * scaled.fit.fitted.weights for scaled in fits])
     points = [point for scaled in fits for point in scaled.fit.fitted.points]
     share, J, whole = rows.weight * change.multiplier(by_share=asked.by_share) / change.width, len(points), 0.0
-    value, intensive = np.zeros(J), np.full(J, 0.0 if asked.split else np.nan)
+    size, value, intensive = 0.0, np.zeros(J), np.full(J, 0.0 if asked.split else np.nan)
     slopes: list[list[Summed]] = [[] for _ in points]
     of_rows = asked.question(parts.family.log_time, rows)
     for span in row_chunks(0, len(share), CHUNK):
@@ -50,6 +51,7 @@ def process_effect(parts: Process, change: Change, rows: ChangedRows, asked: Eff
                 for scaled, nodes in zip(fits, each, strict=True)
             ]
             value += np.concatenate([one.value for one in found])
+            size += max(one.size for one in found)
             for own, summed in zip(slopes, (one for part in found for one in part.summed), strict=True):
                 own.append(summed)
             if not asked.averages:
@@ -65,7 +67,7 @@ def process_effect(parts: Process, change: Change, rows: ChangedRows, asked: Eff
     variance = np.array([variance_of_sum(point, own) for point, own in zip(points, slopes, strict=True)])
     if not asked.averages:
         value += whole - float(weight @ value)
-    return Effect(value, variance, intensive, weight)
+    return Effect(value, variance, intensive, weight, rounding=ROUNDING * size)
 
 
 def _at_points(
@@ -83,7 +85,8 @@ def _at_points(
         up, down = (asked.of_points(question, moved, J) for moved in sides)
         of_noise = share * (up - down) / (2.0 * STEP)
     summed = [Summed(inputs, unit * slope[j], of_noise[j]) for j in range(J)]
-    return _EffectOfRows(asked.of_points(question, nodes, J) @ share, summed)
+    number = asked.of_points(question, nodes, J)
+    return _EffectOfRows(number @ share, float((np.abs(number) @ np.abs(share)).max()), summed)
 
 
 def scale_at_means(parts: ProcessParts) -> float:

@@ -96,6 +96,7 @@ class GPResults(Results):
     """
 
     _kind = "process"
+    _about_latent = True
     _parts: Any  # a `Process`
 
     def __init__(

@@ -354,7 +354,7 @@ def test_questions_that_rows_of_subjects_do_not_answer(heart, weibull):
         "what='conditional' requires one row": lambda: weibull.predict(what="conditional"),
         "ratio of hazards depends": lambda: weibull.hazard_ratios(),
         "not rows to average over": lambda: weibull.standardise({"transplant": [0, 1]}, times=100),
-        "rows to average over: give": lambda: weibull.plot_survival(),
+        "rows to average over: use": lambda: weibull.plot_survival(),
     }
     for words, ask in refused.items():
         with pytest.raises(SpecError, match=words):
