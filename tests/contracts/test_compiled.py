@@ -313,9 +313,10 @@ def test_means_over_both_latents(noise):
     assert isinstance(found, CompiledMoments)
     for rows in problem.rows:
         mean, sd = rng.normal(size=len(rows)), rng.uniform(0.1, 1.0, len(rows))
-        got, want = (each.expected(rows, mean, sd**2, 0.4) for each in (found, likelihood))
-        for ours, theirs in zip(got, want, strict=True):
-            np.testing.assert_allclose(ours, theirs, rtol=NEAR, atol=NEAR)
+        for question in ("expected", "tilted"):
+            got, want = (getattr(each, question)(rows, mean, sd**2, 0.4) for each in (found, likelihood))
+            for ours, theirs in zip(got, want, strict=True):
+                np.testing.assert_allclose(ours, theirs, rtol=NEAR, atol=NEAR)
         assert len(found.expected(rows, mean, sd**2, 0.4, slopes=False).s0) == 1
 
 

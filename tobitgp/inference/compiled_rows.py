@@ -125,14 +125,17 @@ class CompiledMoments(Wrapped):
 
     @classmethod
     def of(cls, likelihood: Likelihood, method: Method) -> Likelihood:
-        """The likelihood at its parameters; itself where the core is not there or has nothing to integrate."""
+        """The likelihood at its parameters; itself where the core is not there or does not know it."""
         known = None if library.load() is None else find_noise(method, likelihood)
-        closed = known is not None and known.distribution == 0 and method.evidence_kind == "ep"
-        return likelihood if known is None or closed else cls(likelihood, known)
+        return likelihood if known is None else cls(likelihood, known)
+
+    def _tilts(self, rows: KindRows) -> bool:
+        """Whether the core has tilted moments of the rows, which normal noise has in closed form."""
+        return self.known.distribution != 0 and Visitor.knows(rows)
 
     def tilted(self, rows: KindRows, mean: Array, var: Array, sigma: float) -> Tilted:
         """By the core; without it, where tails are so far out that it gives no numbers."""
-        if not Visitor.knows(rows):
+        if not self._tilts(rows):
             return self.noise.tilted(rows, mean, var, sigma)
         found = self._found(rows, mean, var, sigma, slopes=False)[:3]
         lost = np.flatnonzero(~np.isfinite(found).all(axis=0))
@@ -142,7 +145,7 @@ class CompiledMoments(Wrapped):
 
     def tilted_slope(self, rows: KindRows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
         """As `tilted`."""
-        if not Visitor.knows(rows):
+        if not self._tilts(rows):
             return np.asarray(self.noise.tilted_slope(rows, mean, var, sigma, d1, d2))
         found = self._found(rows, mean, var, sigma, slopes=True)[[4, 3] if self.known.free_shape else [3]]
         lost = np.flatnonzero(~np.isfinite(found).all(axis=0))

@@ -1,5 +1,6 @@
 """The two-step front door: a model that has met its data, then fits."""
 
+import itertools
 import re
 import warnings
 
@@ -127,10 +128,15 @@ def test_functions_of_the_noise_scale_are_listed_once(data):
     assert str(model.spec).count("passed by functions=") == 1
 
 
-@pytest.mark.parametrize("argument", ["fixed", "start"])
-@pytest.mark.parametrize("value", [0, -1, np.nan, np.inf, 1e-300, 1e300])
-@pytest.mark.parametrize("name", list(FIXED))
-def test_values_on_no_scale_of_the_data_are_refused(data, argument, value, name):
+NO_SCALE = [0, -1, np.nan, np.inf, 1e-300, 1e300]
+WITHOUT_NOISE = "fixed", "sigma", 0
+
+
+@pytest.mark.parametrize(
+    ("argument", "name", "value"),
+    [case for case in itertools.product(["fixed", "start"], FIXED, NO_SCALE) if case != WITHOUT_NOISE],
+)
+def test_values_on_no_scale_of_the_data_are_refused(data, argument, name, value):
     model = tg.Model(FORMULA, data)
     with pytest.raises(SpecError, match=re.escape(f"{argument}={{{name!r}: {value!r}}}")):
         model.fit(**{argument: {name: value}})

@@ -8,6 +8,7 @@ import tobitgp as tg
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::tobitgp.errors.BoundaryWarning")
 @pytest.mark.parametrize("name", KINDS)
 def test_two_steps_are_one(name):
     data, kind = rows(), KINDS[name]
