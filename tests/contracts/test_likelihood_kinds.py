@@ -179,7 +179,7 @@ def test_effects_are_differences_of_predictions(name):
         what, options = "prob", {"below": 1.5}
     else:
         what, options = "median", {}
-    effect = res.marginal_effects(what, variables="z", **options)
+    effect = res.marginal_effects(what, variables="z", at=data, **options)
     up, down = (res.predict(data.assign(z=data["z"] + side * h), what, **options) for side in (1.0, -1.0))
     wanted = np.average((up - down) / (2.0 * h), weights=res.parts.rows.response.weight)
     assert effect.iloc[0, 0] == pytest.approx(wanted, rel=1e-4)

@@ -167,14 +167,18 @@ def telling_ends(lower: Array, upper: Array, bottom: float, top: float) -> tuple
 
 
 def middles(lower: Array, upper: Array, known: tuple[float, float] | None = None) -> Array:
-    """A value of each row (n,): its own, the middle of its interval, or its only telling end; NaN without any.
+    """A value of each row (n,): its own, the middle of its interval, or its only telling end.
 
-    ``known`` is the `known_range` of all rows, of these by default.
+    Where all ends are too far away to tell, it is the middle of ``known``, the `known_range` of all rows, of these by
+    default; NaN without ends.
     """
-    lower, upper = telling_ends(lower, upper, *(known_range(lower, upper) if known is None else known))
+    bottom, top = known_range(lower, upper) if known is None else known
+    ended = np.isfinite(lower) | np.isfinite(upper)
+    lower, upper = telling_ends(lower, upper, bottom, top)
     low, high = np.isfinite(lower), np.isfinite(upper)
     with np.errstate(invalid="ignore"):
-        return np.select([low & high, low, high], [0.5 * lower + 0.5 * upper, lower, upper], np.nan)
+        values = [0.5 * lower + 0.5 * upper, lower, upper, np.full(len(lower), 0.5 * bottom + 0.5 * top)]
+        return np.select([low & high, low, high, ended], values, np.nan)
 
 
 _STEPS = 60

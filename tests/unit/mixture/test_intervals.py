@@ -43,7 +43,7 @@ def test_ends_lie_about_the_estimates_and_where_parameters_may(name, method):
     assert (fit.values[known] < narrow[known, 1]).all()
     assert (narrow[known, 1] < wide[known, 1]).all()
     assert np.isnan(wide[~known]).all()
-    free = np.array([name.startswith("mean") for name in fit.names])
+    free = np.array([name.startswith(("mean", "location")) for name in fit.names])
     assert (wide[known & ~free] >= 0.0).all()
     assert (wide[:2] <= 1.0).all()
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tobitgp.numerics.normal_functions import known_range, telling_ends
+from tobitgp.numerics.normal_functions import known_range, middles, telling_ends
 
 
 def test_ends_that_stand_for_infinity():
@@ -38,3 +38,10 @@ def test_exact_values_stay(rows):
     np.testing.assert_array_equal((low[exact], high[exact]), (lower[exact], upper[exact]))
     assert (np.isinf(low) | (low == lower)).all()
     assert (np.isinf(high) | (high == upper)).all()
+
+
+def test_middles_of_rows():
+    lower = np.array([1.0, 2.0, -np.inf, 3.0, -1e9, 0.5, -1e12, -np.inf])
+    upper = np.array([1.0, 3.0, 2.5, np.inf, 2.0, 1e10, np.inf, np.inf])
+    expected = [1.0, 2.5, 2.5, 3.0, 2.0, 0.5, 0.5 * (1.0 + 3.0), np.nan]
+    np.testing.assert_array_equal(middles(lower, upper), expected)
