@@ -39,18 +39,22 @@ def test_more_fits(case):
     judge(case, *fit_case(case))
 
 
+# Of a dozen rows, some seconds. Rounding decides which way a search takes: one made 7,686 and 9,802 on two processors.
+MOST = 16_000
+
+
 class TooMuchWork(Exception):
     """More visits to the rows than a fit may make."""
 
 
 @pytest.fixture(scope="module")
 def visits():
-    """How often rows were visited, of which no fit makes more than 8000."""
+    """How often rows were visited, of which no fit makes more than `MOST`."""
     count, visit = [0], site_updates.visit
 
     def counted(state, q):
         count[0] += 1
-        if count[0] > 8000:
+        if count[0] > MOST:
             raise TooMuchWork
         return visit(state, q)
 
@@ -70,11 +74,15 @@ def delayed(seed, weights):
     return frame.assign(weight=rng.uniform(*weights, 12))
 
 
-def fit_quietly(right, data, visits, **options):
+METHODS = {"ep": tg.EP, "vi": tg.VI, "laplace": tg.Laplace}
+
+
+def fit_quietly(right, data, visits, method="ep", **options):
     visits[0] = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        options |= {"family": "lognormal", "weights": "weight", "method": tg.EP(hyper="maximize", max_iter=20)}
+        options |= {"family": "lognormal", "weights": "weight"}
+        options |= {"method": METHODS[method](hyper="maximize", max_iter=20)}
         return tg.fit(f"Surv(en, y, e) ~ {right}", data, **options)
 
 
@@ -117,7 +125,7 @@ WORK = given(
 def has_an_end(visits, seed, weights, right, method):
     with contextlib.suppress(TobitGPError):
         fit_quietly(right, delayed(seed, weights), visits, method=method)
-    assert visits[0] <= 8000
+    assert visits[0] <= MOST
 
 
 @pytest.mark.slow

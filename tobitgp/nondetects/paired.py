@@ -158,13 +158,13 @@ def test_paired(
 def _tied_differences(x: Sample, y: Sample, log: bool) -> Array:
     """Differences x - y, or of logarithms, with 0 where the order is not known; (NDT33)."""
     a, b = (np.log(s.values) if log else s.values for s in (x, y))
-    out = a - b
-    out[x.censored & y.censored | x.censored & (a > b) | y.censored & (b > a)] = 0.0
+    out = _without_rounding(a - b, _ROUNDING * np.maximum(np.abs(a), np.abs(b)))
+    equal = (out == 0.0) & (x.censored ^ y.censored)
+    out[x.censored & y.censored | x.censored & (out > 0.0) | y.censored & (out < 0.0)] = 0.0
     # A non-detect at the value of the detect is below it, by less than any other difference.
     least = 0.5 * np.abs(out[out != 0.0]).min(initial=1.0)
-    equal = (a == b) & (x.censored ^ y.censored)
     out[equal] = np.where(x.censored[equal], -least, least)
-    return _without_rounding(np.asarray(out), _ROUNDING * np.maximum(np.abs(a), np.abs(b)))
+    return out
 
 
 def _without_rounding(difference: Array, error: Array) -> Array:

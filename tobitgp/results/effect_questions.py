@@ -37,7 +37,9 @@ class Effect(NamedTuple):
     def rounded(self) -> Effect:
         """The same with 0 for what rounding may have made."""
         value = np.where(np.abs(self.value) <= self.rounding, 0.0, self.value)
-        return self._replace(value=value, variance=np.where(self.variance <= self.rounding**2, 0.0, self.variance))
+        return self._replace(
+            value=value, variance=np.where(np.sqrt(self.variance) <= self.rounding, 0.0, self.variance)
+        )
 
     def none(self) -> Effect:
         """No effect, where it has a value."""

@@ -336,7 +336,8 @@ def test_averages_given_survival_are_those_of_the_rows_curves(kind):
     assert 0.0 < median["se"] < median["estimate"]
     both = [ask("survival", times=LEFT)["estimate"], res.standardise({"sex": [2]}, times=LEFT, conditional_after=AFTER)]
     found = tg.contrast(res, {"sex": 2}, {"sex": 1}, times=LEFT, conditional_after=AFTER)["estimate"].iloc[0]
-    assert found == pytest.approx(both[1]["estimate"].iloc[0] - both[0], abs=1e-9)
+    rounding = 1e-8 if kind == "process" else 1e-9  # of the roots of covariances that turn draws
+    assert found == pytest.approx(both[1]["estimate"].iloc[0] - both[0], abs=rounding)
 
 
 @pytest.mark.slow
