@@ -425,6 +425,12 @@ def test_frequencies_are_copies(data):
     assert twice.log_evidence == pytest.approx(copies.log_evidence, abs=1e-3)
 
 
+def test_values_without_weight_are_counted_as_dropped(data):
+    weighted = data.assign(w=np.arange(len(data)) % 2)
+    res = tg.fit("mvbind(y1, y2) ~ z", weighted, weights="w", method=tg.EP(hyper="maximize"))
+    assert res.counts["dropped"] == weighted.loc[weighted.w == 0, ["y1", "y2"]].notna().sum().sum()
+
+
 @pytest.mark.slow
 def test_names_that_contain_each_other(data):
     odd = data.rename(columns={"y1": "m", "y2": "x [m]"})

@@ -150,7 +150,7 @@ class MultivariateParts(ResponsesTogether):
     stacked: ProcessParts
     stack: Stack
     exact: Array  # (J,), weights of the values of each response that are seen
-    dropped: int  # number of values without covariates
+    dropped: int  # number of values without covariates or without weight
     learned: tuple[Learned, ...]  # (J,)
     facts_of_each: tuple[Facts, ...]  # (J,), what is remembered of the rows of each response
     read: TrainingRows | None = None  # the rows of the fit; none where it comes from a file
@@ -176,7 +176,8 @@ class MultivariateParts(ResponsesTogether):
         seen = rows[rows[LOWER] == rows[UPPER]]
         weight = None if stack.weights is None else seen[stack.weights]
         exact = np.bincount(seen[RESPONSE].cat.codes, weight, len(stack.levels)).astype(np.float64)
-        dropped = sum(len(one.rows) for one in read.seen) - len(rows)
+        used = len(rows) if stack.weights is None else int((rows[stack.weights] > 0.0).sum())
+        dropped = sum(len(one.rows) for one in read.seen) - used
         learned = tuple(one.learned for one in read.seen)
         parts = cls(stacked, stack, exact, dropped, learned, (stacked.facts,) * len(learned), read)
         return replace(parts, facts_of_each=tuple(each.facts for each in parts.responses))
