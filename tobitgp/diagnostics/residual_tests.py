@@ -29,6 +29,7 @@ CELLS = len(TENTHS)
 _VISIBLE = 0.1  # of the information of uncensored rows
 _EXCESS, _SKEW, _TREND, _SHARE, _LARGE = 0.5, 0.25, 0.1, 0.02, 1.0  # from which on what is found is large
 _STEPS, _HALVINGS = 50, 60
+_LARGEST_LEVERAGE = 1.0 - 1e-12  # of a row that the fit follows
 
 
 class Finding(NamedTuple):
@@ -218,7 +219,7 @@ def left_out_size(scores: Array, owed: Array) -> Array:
     + h)` and adds :math:`r^2 h / (1 - h) - \log(1 - h^2) / 2` nats to its log predictive density: that gives h.
     """
     squares = np.square(scores)
-    low, high = np.zeros(len(scores)), np.ones(len(scores))
+    low, high = np.zeros(len(scores)), np.full(len(scores), _LARGEST_LEVERAGE)
     for _ in range(_HALVINGS):
         h = 0.5 * (low + high)
         above = squares * h / (1.0 - h) - 0.5 * np.log1p(-(h**2)) > owed

@@ -24,6 +24,11 @@ def test_residuals_without_the_row_are_those_of_a_fit_without_it(rng):
     np.testing.assert_allclose(left_out_size(scores, owed), np.abs(size), rtol=1e-6)
 
 
+def test_rows_that_the_fit_follows_have_a_finite_size():
+    found = left_out_size(np.array([1e-9, 2.0]), np.array([50.0, 1e300]))
+    assert np.isfinite(found).all()
+
+
 def test_the_largest_is_named(rng):
     scores = rng.normal(size=100)
     scores[7] = 5.0

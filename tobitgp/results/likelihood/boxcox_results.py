@@ -83,9 +83,9 @@ def statistics_from_zero(
     value, vectors = np.linalg.eigh(rows.covariance)
     root = vectors * np.sqrt(np.maximum(value, 0.0))[:, None, :]
     moves = root @ np.random.default_rng(0).standard_normal((root.shape[2], _DRAWS))
-    moved = rows.at(tuple(at[:, None] + moves[:, r] for r, at in enumerate(rows.x)))
-    found = question.take(zero).number(moved)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(all="ignore"):  # of draws far from the estimates
+        moved = rows.at(tuple(at[:, None] + moves[:, r] for r, at in enumerate(rows.x)))
+        found = question.take(zero).number(moved)
         out["se"][zero] = found.std(axis=1)
     if level is not None:
         out["lower"][zero], out["upper"][zero] = draw_quantiles(found, [0.5 - 0.5 * level, 0.5 + 0.5 * level])
