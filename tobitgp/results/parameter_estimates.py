@@ -41,7 +41,7 @@ class Linear:
     @property
     def sd(self) -> Array:
         """Standard deviations within the components, (J, p)."""
-        variance = np.stack([variances(V) for V in self.covariance])
+        variance = np.maximum(np.stack([variances(V) for V in self.covariance]), 0.0)  # rounding goes below
         return np.sqrt(variance if self.unidentified is None else known(variance, variances(self.unidentified)))
 
     def combine(self, R: Array, null: Array) -> Linear:
