@@ -50,7 +50,8 @@ def _under(parts: LikelihoodParts, population: Population, setting: int, sought:
         k = len(parts.maximum.free)
         return np.array([at]), np.full((1, k), np.nan), np.full((len(share), 1), np.nan)
     _, gradient, each = _mean(parts, design, share, replace(sought, what="survival").question(np.array([at])))
-    return np.array([at]), gradient / density, each / density
+    with np.errstate(divide="ignore", invalid="ignore"):  # where hardly any row has its end there
+        return np.array([at]), gradient / density, each / density
 
 
 def _median(y: Any, share: Array, after: float | None) -> tuple[float, float]:
