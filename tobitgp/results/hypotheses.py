@@ -358,7 +358,7 @@ def wald_test(
     hypotheses, kind, r_matrix
         As of :meth:`t_test`.
     use_f : bool
-        Give what :meth:`f_test` gives.
+        Give what ``f_test()`` gives.
     scalar : bool
         Read for programs written for statsmodels; statistics are numbers.
 

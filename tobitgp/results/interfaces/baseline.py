@@ -44,7 +44,7 @@ def baseline_cumulative_hazard_function(results: Any) -> dict[Any, Callable[[Any
     """Functions of time that return the baseline cumulative hazard, by level of the strata; 0 without strata.
 
     The hazard, integrated over time, is a pure number. Numbers are at 0, factors at their first level;
-    :meth:`predict_cumulative_hazard` has other rows. By (PH1) or (PH7)
+    ``predict_cumulative_hazard`` has other rows. By (PH1) or (PH7)
     of the theory pages.
     """
     return {level: partial(_hazard_of, results, row) for level, row in _at_zero(results).items()}
@@ -54,7 +54,7 @@ def baseline_cumulative_hazard_function(results: Any) -> dict[Any, Callable[[Any
 def baseline_cumulative_hazard(results: Any) -> list[tuple[Array, Array, Array]]:
     """Times of the stratum, the cumulative hazard, and its survival probability there, (m,) each; one tuple a stratum.
 
-    As :attr:`baseline_cumulative_hazard_function`, at the ends of the rows; by (PH1) or (PH7) of the theory pages.
+    As ``baseline_cumulative_hazard_function``, at the ends of the rows; by (PH1) or (PH7) of the theory pages.
     """
     training = training_rows(results.parts, "baseline_cumulative_hazard")
     ends = at_risk(training.response).exit
@@ -72,7 +72,7 @@ def schoenfeld_residuals(results: Any) -> pd.DataFrame:
     r"""Covariates of each event less their mean over the risk set, :math:`x_i - \sum_j r_j x_j / \sum_j r_j`.
 
     By row used and column of the model, in its units; NaN in rows without an event. Relative hazards r are those of the
-    fit; rows with the same time are all at risk at it. With :meth:`proportionality`, which tests them.
+    fit; rows with the same time are all at risk at it. With ``proportionality``, which tests them.
 
     References
     ----------

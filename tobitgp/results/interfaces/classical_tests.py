@@ -23,13 +23,13 @@ CRITERIA = ("aic", "aicc", "bic", "hqic", "loo", "waic")
 def f_test(results: Any, hypotheses: Any) -> Any:
     """Test of several hypotheses together by the F distribution, for small samples.
 
-    The statistic is that of :meth:`wald_test` divided by the number of hypotheses; the degrees of freedom of the
+    The statistic is that of ``wald_test`` divided by the number of hypotheses; the degrees of freedom of the
     denominator are ``df_resid``.
 
     Parameters
     ----------
     hypotheses
-        As of :meth:`t_test`.
+        As of ``t_test``.
 
     Returns
     -------
@@ -76,14 +76,14 @@ def fvalue(results: Any) -> float:
 
 @where_defined
 def f_pvalue(results: Any) -> float:
-    """Upper tail probability of :attr:`fvalue`; (REG10) of the theory pages."""
+    """Upper tail probability of ``fvalue``; (REG10) of the theory pages."""
     found = _test_of_slopes(results)
     return float("nan") if found is None else float(found.pvalue)
 
 
 @where_defined
 def wald_test_terms(results: Any) -> Any:
-    """Joint test of each term, as :meth:`anova` has them.
+    """Joint test of each term, as ``anova`` has them.
 
     Returns
     -------
@@ -115,7 +115,7 @@ def wald_test_terms(results: Any) -> Any:
 
 @where_defined
 def compare_lr_test(results: Any, restricted: Any) -> tuple[float, float, int]:
-    """Likelihood ratio test against a nested fit: :meth:`lr_test` as a tuple.
+    """Likelihood ratio test against a nested fit: ``lr_test`` as a tuple.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def compare_lr_test(results: Any, restricted: Any) -> tuple[float, float, int]:
     Raises
     ------
     SpecError
-        As of :meth:`lr_test`.
+        As of ``lr_test``.
 
     References
     ----------
@@ -281,7 +281,7 @@ def info_criteria(results: Any, crit: str, dk_params: float = 0.0) -> float:
     ----------
     crit : {"aic", "aicc", "bic", "hqic", "loo", "waic"}
         The first four are of a maximised likelihood; ``"loo"`` and ``"waic"`` are minus twice the expected log
-        predictive density of :meth:`loo` and :meth:`waic`, of every fit.
+        predictive density of ``loo`` and ``waic``, of every fit.
     dk_params : float
         Number of parameters that are counted in addition. All estimated ones count, sigma included.
 

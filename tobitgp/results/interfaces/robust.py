@@ -123,13 +123,13 @@ def cov_HC1(results: Any) -> pd.DataFrame:
 
 @where_defined
 def HC0_se(results: Any) -> pd.Series[float]:
-    """Robust standard errors by parameter in the user's units, roots of the diagonal of :attr:`cov_HC0`; (REG8)."""
+    """Robust standard errors by parameter in the user's units, roots of the diagonal of ``cov_HC0``; (REG8)."""
     return pd.Series(np.sqrt(np.diag(cov_HC0(results))), index=results._names)
 
 
 @where_defined
 def HC1_se(results: Any) -> pd.Series[float]:
-    """Robust standard errors by parameter in the user's units, roots of the diagonal of :attr:`cov_HC1`; (REG8)."""
+    """Robust standard errors by parameter in the user's units, roots of the diagonal of ``cov_HC1``; (REG8)."""
     return pd.Series(np.sqrt(np.diag(cov_HC1(results))), index=results._names)
 
 

@@ -30,7 +30,7 @@ def fittedvalues(results: Any) -> pd.Series[float]:
 
 @where_defined
 def mu(results: Any) -> pd.Series[float]:
-    """The same as :attr:`fittedvalues`, on the scale of the response, by row: (PRE1) or (REG12) of the theory pages."""
+    """The same as ``fittedvalues``, on the scale of the response, by row: (PRE1) or (REG12) of the theory pages."""
     return fittedvalues(results)
 
 
@@ -45,7 +45,7 @@ def resid(results: Any) -> pd.Series[float]:
 
 @where_defined
 def resid_response(results: Any) -> pd.Series[float]:
-    """The same as :attr:`resid`, in units of the response, by row used: (PRE1) or (REG12) of the theory pages."""
+    """The same as ``resid``, in units of the response, by row used: (PRE1) or (REG12) of the theory pages."""
     return resid(results)
 
 
@@ -143,7 +143,7 @@ def scale(results: Any) -> float:
 
 @where_defined
 def normalized_cov_params(results: Any) -> pd.DataFrame:
-    """Covariance of the coefficients divided by :attr:`scale`, a row and a column for each; (REG8) of the theory pages.
+    """Covariance of the coefficients divided by ``scale``, a row and a column for each; (REG8) of the theory pages.
 
     In units of the inverse cross products of the columns, which it equals for uncensored normal responses.
     """
@@ -153,7 +153,7 @@ def normalized_cov_params(results: Any) -> pd.DataFrame:
 
 @where_defined
 def standard_errors(results: Any) -> Array:
-    """Standard errors (k,) in the order of ``params``, in the user's units; :attr:`bse`, by (REG8) or (PRE2)."""
+    """Standard errors (k,) in the order of ``params``, in the user's units; ``bse``, by (REG8) or (PRE2)."""
     return np.asarray(results.bse)
 
 
@@ -195,7 +195,7 @@ def eigenvals(results: Any) -> Array:
 
 @where_defined
 def condition_number(results: Any) -> float:
-    """Root of the ratio of the largest and the smallest of :attr:`eigenvals`, a pure number.
+    """Root of the ratio of the largest and the smallest of ``eigenvals``, a pure number.
 
     References
     ----------
