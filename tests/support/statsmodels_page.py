@@ -100,7 +100,7 @@ def documented(own: set[str]) -> str:
     block = f".. currentmodule:: tobitgp\n\n.. autosummary::\n   :toctree: generated\n\n{links}\n"
     answers = (
         ".. autosummary::\n   :toctree: generated\n   :template: autosummary/whole.rst\n\n"
-        "   ~tobitgp.results.interfaces.leverage.InfluenceMeasures\n"
+        "   ~results.interfaces.leverage.InfluenceMeasures\n"
     )
     return f"## Details\n\n```{{eval-rst}}\n{block}```\n\n```{{eval-rst}}\n{answers}```\n"
 

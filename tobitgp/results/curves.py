@@ -64,7 +64,7 @@ def predict_survival_function(
     conditional_after : float, or one for each row (a Series by its labels), optional
         Time survived already, on the scale of the response, a; ``times`` are then remaining times, and survival
         is :math:`S(a + t) / S(a)`. Of a posterior both are means over it: the predictive probability of a new row,
-        which has survived a. :meth:`standardise` has the mean of the ratio, an average with unknown parameters.
+        which has survived a. ``standardise()`` has the mean of the ratio, an average with unknown parameters.
     interval : float, optional
         Probability of pointwise bands, which say how well the curve given the parameters is known. Of a process
         they hold posterior quantiles of :math:`S(t | f, \sigma)`, or of its ratio, (SUR8) and (SUR10); else they are
