@@ -99,6 +99,7 @@ def documented(own: set[str]) -> str:
     links = "\n".join(f"   ~{kind}.{name}" for kind, name in zip(of, names, strict=True))
     block = f".. currentmodule:: tobitgp\n\n.. autosummary::\n   :toctree: generated\n\n{links}\n"
     answers = (
+        ".. currentmodule:: tobitgp\n\n"
         ".. autosummary::\n   :toctree: generated\n   :template: autosummary/whole.rst\n\n"
         "   ~results.interfaces.leverage.InfluenceMeasures\n"
     )
