@@ -40,7 +40,7 @@ CALLS = {
     "get_robustcov_results": lambda res: res.get_robustcov_results("HC0").bse,
     "pseudo_rsquared": lambda res: res.pseudo_rsquared(),
 }
-REFUSED = {  # calls that need more than the fit where they have a meaning
+NEED_ARGUMENTS = {  # calls that need more than the fit where they have a meaning
     "compare_lr_test": lambda res: res.compare_lr_test(res),
     "get_margeff": lambda res: res.get_margeff(),
     "t_test_pairwise": lambda res: res.t_test_pairwise("g"),
@@ -91,7 +91,7 @@ def test_a_name_has_a_value_or_a_reason(kind):
             assert found is not None, name
         else:
             with pytest.raises(UnavailableError) as error:
-                (CALLS | REFUSED).get(name, lambda res, name=name: getattr(res, name))(res)
+                (CALLS | NEED_ARGUMENTS).get(name, lambda res, name=name: getattr(res, name))(res)
             said = str(error.value)
             assert reason.words in said or "a baseline or terms with priors" in said or "has its own, as" in said, name
         assert (row.meaning == "none") <= (reason is not None), name

@@ -266,7 +266,7 @@ def vague_components(exact: Array, otherwise: str = "") -> Finding:
 
 
 def mixture_findings(results: Any) -> Iterator[Finding | RawTest]:
-    """Of a mixture: components that hardly any exact row tells of, and the survival curve of lifetimes."""
+    """Checks of a mixture: components with hardly any uncensored rows, and the survival curve of lifetimes."""
     fit = results.parts.fit
     yield vague_components(fit.exact_counts[fit.shown], ", or set priors=")
     (lower, upper, _), weight = results._training_ends(), results.parts.rows.tested_weight

@@ -318,7 +318,7 @@ def test_the_summary_says_that_there_is_no_noise():
     assert "nan" not in text
 
 
-REFUSED = {
+NOT_SUPPORTED = {
     "laplace": (lambda: fit(Y, 0.3, method="laplace"), "no slope, so that method='laplace' is not defined"),
     "vi": (lambda: fit(Y, 0.3, method="vi"), "an infinite divergence from every normal distribution"),
     "family": (lambda: fit(Y, 0.3, family="student"), "family='student' is not supported"),
@@ -362,9 +362,9 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@pytest.mark.parametrize("what", NOT_SUPPORTED)
 def test_what_is_not_defined_is_refused(what):
-    call, message = REFUSED[what]
+    call, message = NOT_SUPPORTED[what]
     with pytest.raises(tg.errors.TobitGPError, match=message):
         call()
 
