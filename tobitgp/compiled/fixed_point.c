@@ -11,7 +11,8 @@ Tables tables;
 static double one = 1;
 static int unit = 1;
 /* of inference/fixed_point.py and site_updates.py */
-static const double SHORTEN = .6, SHORTEST = .05, LENGTHEN = 1.15, TURNED = .7, CUT = .8, REGULAR = .1, NEAR = 1e-4;
+static const double SHORTEN = .6, SHORTEST = .05, LENGTHEN = 1.15, TURNED = .7, CUT = .8, REGULAR = .1, NEAR = 1e-4,
+                    ASTRAY = 10;
 static const double STEEPEST = 1e8, RIDGE = 1e-10;
 enum { PATIENCE = 50, LONG_PATIENCE = 100, SHORT_PATIENCE = 10 };
 
@@ -301,7 +302,8 @@ static int iterate(Iteration *s)
             e->converged = near;
             break;
         }
-        if (ascends && value < merit - slack(merit)) { /* what ascends must not fall */
+        /* What ascends must not fall, and an accelerated step of EP not lead astray. */
+        if (ascends ? value < merit - slack(merit) : mixed && gap > ASTRAY * residual) {
             rho = mixed ? rho : SHORTEN * rho;
             take_step(s, s->back, s->back + 2 * s->sought, rho);
             mixed = 0;

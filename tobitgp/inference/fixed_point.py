@@ -34,6 +34,7 @@ from tobitgp.typing import Array
 # Step lengths: a residual that shrinks slowly while its direction turns round is one stepped over, not one approached.
 SHORTEN, SHORTEST, LENGTHEN, TURNED = 0.6, 0.05, 1.15, 0.7
 CUT = 0.8  # of a length that led astray, for all later steps
+ASTRAY = 10.0  # times the residual before, after an accelerated step of expectation propagation that is taken back
 REGULAR = 0.1  # residual of expectation propagation below which its past tells of the next steps
 # Iterations with neither half the residual nor a higher value: of ascents, and of EP, which may gain a percent each.
 PATIENCE, LONG_PATIENCE = 50, 100
@@ -275,8 +276,9 @@ def iterate(states: Partitions, known: SettledRows, method: Method, likelihood: 
     """Fixed-point iteration on the sites that are sought, damped and accelerated.
 
     What ascends must not fall from step to step. Expectation propagation has nothing that rises: it takes damped steps
-    from a forgotten past until its residual is small, and whenever that is not the least seen. Sites of negative
-    precision may leave no posterior; since those that leave one form a convex set, a shorter step does.
+    from a forgotten past until its residual is small, and whenever that is not the least seen. An accelerated step that
+    leaves a far larger residual is taken back. Sites of negative precision may leave no posterior; since those that
+    leave one form a convex set, a shorter step does.
     """
     try:
         q = known.posterior(states)
@@ -300,7 +302,8 @@ def iterate(states: Partitions, known: SettledRows, method: Method, likelihood: 
         near = ascends is not None and gap < NEAR
         if progress.idle >= (SHORT_PATIENCE if near else PATIENCE if ascends else LONG_PATIENCE):
             return FixedPoint(states, q, float(D), iteration, gap, near)
-        if ascends and value < merit - slack(merit):
+        led_astray = value < merit - slack(merit) if ascends else is_mixed and gap > ASTRAY * residual
+        if led_astray:
             rho = rho if is_mixed else SHORTEN * rho
             states, is_mixed = back.map(site_updates.take_step, rho), False
             q = known.posterior(states)

@@ -64,7 +64,13 @@ class JointProcess(JointPosterior):
         return Linear(self.parts.fitted.weights, np.array(means), covariances, same)
 
     def _drawn(
-        self, asked: Asked, inputs: Sequence[Inputs], point: FeaturePosterior, draws: int, rng: np.random.Generator
+        self,
+        asked: Asked,
+        inputs: Sequence[Inputs],
+        point: FeaturePosterior,
+        draws: int,
+        rng: np.random.Generator,
+        copies: int = 1,
     ) -> tuple[Array, Array, Array]:
         """Draws of standardised f (n, draws) at a design point but for a residual of variance (n,), and their sigma."""
         drawn = draw(point, inputs, draws, rng)
@@ -76,16 +82,23 @@ class JointProcess(JointPosterior):
         log_noise = np.zeros((1, 1))
         if point.noise:
             log_noise, left = drawn.log_noise(point, inputs)
-            log_noise = log_noise + np.sqrt(left)[:, None] * rng.standard_normal(f.shape)
+            log_noise = log_noise + np.sqrt(left)[:, None] * _normals(rng, f.shape, copies)
         sigma = self.parts.gp.noise_at(asked.design, point.theta, log_noise)
         return f, np.maximum(d, 0.0), sigma
 
     def distributions(
-        self, asked: Asked, draws: int, cells: int, rng: np.random.Generator, random: Sequence[str] = ()
+        self,
+        asked: Asked,
+        draws: int,
+        cells: int,
+        rng: np.random.Generator,
+        random: Sequence[str] = (),
+        copies: int = 1,
     ) -> Iterator[LocationScale]:
         """Draws of the distributions of the response in all rows together, (n, s) at a time, of some cells at most.
 
         Of an exponentiated response their means are over ``random`` terms that are left out, as over the noise.
+        ``copies`` of the same rows, one after the other, have what features leave of f in common.
         """
         fitted, gp = self.parts.fitted, self.parts.gp
         scale = gp.problem.units.scale
@@ -96,8 +109,8 @@ class JointProcess(JointPosterior):
             values = dict(zip(fitted.parameters.names, fitted.parameters.values(point.theta), strict=True))
             shift = 0.5 * sum(values.get(f"sd({term})", 0.0) ** 2 for term in random) if gp.family.log_time else 0.0
             for part in row_chunks(0, size, max(cells // len(offset), 1)):
-                f, variance, sigma = self._drawn(asked, inputs, point, part.stop - part.start, rng)
-                f += np.sqrt(variance)[:, None] * rng.standard_normal(f.shape)
+                f, variance, sigma = self._drawn(asked, inputs, point, part.stop - part.start, rng, copies)
+                f += np.sqrt(variance)[:, None] * _normals(rng, f.shape, copies)
                 yield LocationScale(noise, offset + shift + scale * f, scale * sigma, gp.family.log_time)
 
     def locations(self, asked: Asked, draws: int, seed: int) -> Array:
@@ -171,6 +184,11 @@ class JointProcess(JointPosterior):
                 out[:, at] = y.modelled(y.drawn(open_uniform(rng, f.shape), *(end[:, None] for end in window)))
         with np.errstate(over="ignore"):
             return np.exp(out) if noise and gp.family.log_time else out
+
+
+def _normals(rng: np.random.Generator, shape: tuple[int, ...], copies: int) -> Array:
+    """Standard normal numbers (n, draws), the same for every copy of the rows."""
+    return np.tile(rng.standard_normal((shape[0] // copies, *shape[1:])), (copies, 1))
 
 
 def _draw_seen_at(seen: LeftOutRows, j: int, k: int, scores: Array, rng: np.random.Generator) -> Array:
@@ -313,7 +331,8 @@ def process_averages(parts: Process, population: Population, sought: Sought) -> 
     for scaled, size in _allotted(parts, population):
         joint, cells = JointProcess(scaled.fit), _CELLS if scaled.power is None else _FEWER
         with single_blas_thread(), np.errstate(all="ignore"):
-            for rows in joint.distributions(population.asked, size, cells, population.rng):
+            made_of = population.asked, size, cells, population.rng
+            for rows in joint.distributions(*made_of, copies=population.settings):
                 share = population.weight[:, None]
                 if population.resampled:
                     share = population.rng.standard_gamma(np.repeat(share, rows.location.shape[1], axis=1))
