@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
 from support import statsmodels_page as page
-from support.kinds import KINDS, fitted, rows
+from support.kinds import KINDS, N, fitted, rows
 
 import tobitgp as tg
-from tobitgp.errors import TobitGPError, UnavailableError
+from tobitgp.errors import SpecError, TobitGPError, UnavailableError
 from tobitgp.results.interfaces.statsmodels_names import STATSMODELS_CLASSES, STATSMODELS_NAMES
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.why_not import WHY_NOT, known_facts, reason_of
@@ -152,3 +152,45 @@ def test_the_error_of_a_refused_name_says_what_to_use():
             with pytest.raises(AttributeError, match=re.escape(f"{row.words} {row.instead}")):
                 getattr(fitted("regression"), name)
             assert not hasattr(fitted("process"), name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.filterwarnings("ignore")
+def test_arguments_of_statsmodels_ask_for_parts_of_what_there_is(kind):
+    """A fit without the question refuses it with its own reason, never for an argument that it does not know."""
+    res, new = fitted(kind), rows()[N:]
+    try:
+        whole = res.cov_params()
+    except UnavailableError:
+        with pytest.raises(UnavailableError):
+            res.cov_params(column=0)
+    else:
+        V, R = whole.to_numpy(), np.arange(2.0 * len(whole)).reshape(2, -1)
+        assert res.cov_params(column=0) == pytest.approx(V[0, 0], nan_ok=True)
+        np.testing.assert_array_equal(res.cov_params(column=[0, -1]), V[np.ix_([0, -1], [0, -1])])
+        np.testing.assert_allclose(res.cov_params(r_matrix=R), R @ V @ R.T)
+        for wrong in ({"column": len(whole)}, {"r_matrix": R[:, 1:]}, {"column": 0, "r_matrix": R}):
+            with pytest.raises(SpecError):
+                res.cov_params(**wrong)
+        pd.testing.assert_frame_equal(res.conf_int(cols=[0]), res.conf_int().iloc[[0]])
+    try:
+        values = res.predict(new)
+    except UnavailableError:
+        with pytest.raises(UnavailableError):
+            res.predict(exog=new)
+    else:
+        np.testing.assert_array_equal(res.predict(exog=new), values)
+        with pytest.raises(SpecError, match="not both"):
+            res.predict(new, exog=new)
+    shown = str(res.summary(yname="the response", title="The title"))
+    assert "The title" in shown
+    assert "the response" in shown
+
+
+def test_a_summary_has_the_names_given():
+    res = fitted("regression")
+    names = [f"parameter {i}" for i in range(len(res.params))]
+    shown = str(res.summary(xname=names))
+    assert all(name in shown for name in names)
+    with pytest.raises(SpecError, match="give a list of"):
+        res.summary(xname=names[1:])

@@ -32,7 +32,7 @@ from tobitgp.results.hazards.hazard_parts import DRAWS, HazardParts, drawn_hazar
 from tobitgp.results.hazards.proportionality import skewed_note
 from tobitgp.results.parameter_tables import parameter_frame
 from tobitgp.results.summary_notes import row_notes
-from tobitgp.results.words import SummaryTable, Words, not_converged, noted, rows_of, untested
+from tobitgp.results.words import RESPONSE, SummaryTable, Words, not_converged, noted, rows_of, untested
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def hazard_words(results: Fit, alpha: float) -> Words:
         SummaryTable("value", untested((called.get(name, name), row) for name, row in rows[p:])),
     ]
     model = [
-        ("Dep. variable:", results.model.endog_names),
+        (RESPONSE, results.model.endog_names),
         ("Baseline hazard:", {"gp": f"process, {parts.family.kernel}"}.get(parts.family.baseline, "piecewise")),
         ("Bands of time:", str(len(parts.cuts) - 1)),
         ("Method:", results.method),

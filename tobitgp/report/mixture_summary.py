@@ -27,7 +27,7 @@ from tobitgp.results.fit import Fit
 from tobitgp.results.parameter_tables import parameter_frame
 from tobitgp.results.prediction import residual_series
 from tobitgp.results.summary_notes import model_title, row_notes
-from tobitgp.results.words import Notes, SummaryTable, Words, not_converged, noted, rows_of, untested
+from tobitgp.results.words import RESPONSE, Notes, SummaryTable, Words, not_converged, noted, rows_of, untested
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def mixture_words(results: Fit, alpha: float = 0.05, kind: CovKind | None = None
     """What a summary says of a fitted mixture."""
     fit, family = results.parts.fit, results.parts.family
     model = [
-        ("Dep. variable:", results.model.endog_names),
+        (RESPONSE, results.model.endog_names),
         ("Family:", family.name),
         ("Components:", f"{fit.n_effective} used, at most {fit.k}" if fit.process else component_number(results)),
         ("Method:", _METHODS[results.method]),

@@ -18,7 +18,17 @@ from tobitgp.results.parameter_tables import parameter_frame
 from tobitgp.results.priors import PriorRow, line_rows, linear_rows
 from tobitgp.results.process.process_effects import scale_at_means
 from tobitgp.results.summary_notes import model_title, power_notes, ratio_words, row_notes, scale_formula, times_note
-from tobitgp.results.words import LabelledValues, Notes, SummaryTable, Words, not_converged, noted, rows_of, untested
+from tobitgp.results.words import (
+    RESPONSE,
+    LabelledValues,
+    Notes,
+    SummaryTable,
+    Words,
+    not_converged,
+    noted,
+    rows_of,
+    untested,
+)
 
 _NOTED_PRIORS = 8
 _ROOM = 25
@@ -48,7 +58,7 @@ def process_words(results: Fit, alpha: float = 0.05) -> Words:
 def power_words(results: Any, alpha: float = 0.05) -> Words:
     """What a summary says of a process, or a regression with priors, after a power transformation."""
     model = [
-        ("Dep. variable:", results.model.endog_names),
+        (RESPONSE, results.model.endog_names),
         ("Family:", "boxcox"),
         ("Method:", results.method),
         ("Powers averaged:", str(len(results.parts.powers))),
@@ -104,7 +114,7 @@ def _model_rows(results: Fit) -> LabelledValues:
     by_inducing = gp.terms and (np.isnan(gain) or fitted.nats_left > 0.0)
     gap = [("Approximation gap:", f"{fitted.nats_left:.2g} nats")] if by_inducing else []
     return [
-        ("Dep. variable:", _short(results.model.endog_names)),
+        (RESPONSE, _short(results.model.endog_names)),
         ("Family:", gp.family.name),
         ("Method:", results.method),
         *(("GP terms:" * (k == 0), line) for k, line in enumerate(terms)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,17 @@ from tobitgp.results.not_finite import warn_of_intervals, warn_of_ratios
 from tobitgp.results.parameter_estimates import CovKind
 from tobitgp.results.predict import check_alpha, check_flag
 from tobitgp.results.views import FRAME_COLUMNS, RATIO_COLUMNS
+from tobitgp.typing import IntArray
 
 
-def conf_int(results: Fit, alpha: float = 0.05, kind: CovKind | None = None, *, method: str = "wald") -> pd.DataFrame:
+def conf_int(
+    results: Fit,
+    alpha: float = 0.05,
+    kind: CovKind | None = None,
+    *,
+    method: str = "wald",
+    cols: Sequence[int] | None = None,
+) -> pd.DataFrame:
     """Intervals of probability ``1 - alpha``.
 
     ``coef +- z se`` of a regression's coefficients, posterior quantiles of those under a prior; ``exp(log value +- z
@@ -30,6 +39,8 @@ def conf_int(results: Fit, alpha: float = 0.05, kind: CovKind | None = None, *, 
         As of :meth:`cov_params`.
     method : {"wald", "profile"}
         From standard errors, or of a regression by ``profile_interval()``, a search for each end.
+    cols : list of int, optional
+        Places of the parameters that are wanted, all by default.
 
     Returns
     -------
@@ -40,7 +51,8 @@ def conf_int(results: Fit, alpha: float = 0.05, kind: CovKind | None = None, *, 
     Raises
     ------
     SpecError
-        If ``alpha`` does not lie between 0 and 1, for another ``kind`` or ``method``, or where there is no profile.
+        If ``alpha`` does not lie between 0 and 1, for another ``kind`` or ``method``, for places of no parameter, or
+        where there is no profile.
 
     Warns
     -----
@@ -58,17 +70,32 @@ def conf_int(results: Fit, alpha: float = 0.05, kind: CovKind | None = None, *, 
     sigma       5.00   5.00
     """
     alpha, (linear, rest) = check_alpha(alpha), results._estimates(kind)
+    at, names = places(results, "cols", cols), results._names
     if method == "profile":
-        return pd.DataFrame([results._profile(name, alpha) for name in results._names], index=results._names)
+        wanted = [names[i] for i in at]
+        return pd.DataFrame([results._profile(name, alpha) for name in wanted], index=wanted)
     if method != "wald":
         raise SpecError(f"method={method!r} is not supported; choose 'wald' or 'profile'.")
-    found = pd.DataFrame(np.concatenate([linear.interval(alpha), rest.interval(alpha)]), index=results._names)
+    found = pd.DataFrame(np.concatenate([linear.interval(alpha), rest.interval(alpha)]), index=names).iloc[at]
     warn_of_intervals(results, "conf_int()", found)
     return found
 
 
-def cov_params(results: Fit, kind: CovKind | None = None) -> pd.DataFrame:
-    """Covariance of all parameters.
+def places(results: Fit, argument: str, given: Any) -> IntArray:
+    """Places among the parameters, all without any given; one place or several."""
+    k = len(results._names)
+    if given is None:
+        return np.arange(k)
+    at = np.atleast_1d(np.asarray(given))
+    if at.ndim != 1 or at.dtype.kind not in "iu" or not len(at) or (at < -k).any() or (at >= k).any():
+        raise SpecError(f"{argument}={given!r}: parameters are at places 0 to {k - 1}. Give one of these, or a list.")
+    return at
+
+
+def cov_params(
+    results: Fit, kind: CovKind | None = None, *, r_matrix: Any = None, column: int | Sequence[int] | None = None
+) -> Any:
+    """Covariance of all parameters, of some, or of linear combinations.
 
     Of a regression, that of the estimates, of sigma and df by the delta method. Of a posterior, that of the linear
     coefficients, and of hyper-parameters by the delta method; none is formed between these two.
@@ -78,17 +105,22 @@ def cov_params(results: Fit, kind: CovKind | None = None) -> pd.DataFrame:
     kind : {"linear_response", "vb"}, optional
         Of a mixture: with what censoring hides allowed for, its default, by maximum likelihood the inverse of the
         observed information; or of the variational posterior itself, which takes censored rows for seen ones.
+    r_matrix : (k, p) array, optional
+        Weights of the p parameters in k combinations, whose covariance is given.
+    column : int or list of int, optional
+        Place of a parameter, whose variance is given, or places of several.
 
     Returns
     -------
-    DataFrame
+    DataFrame, (k, k) array or float
         A row and a column for each parameter, in squares of the user's units; 0 where fixed, NaN where the
-        rows do not determine a parameter.
+        rows do not determine a parameter. Of ``r_matrix`` an array, of one ``column`` a number.
 
     Raises
     ------
     SpecError
-        For another ``kind``, or any of a fit that is no mixture.
+        For another ``kind``, any of a fit that is no mixture, both ``r_matrix`` and ``column``, weights of another
+        shape, or places of no parameter.
 
     References
     ----------
@@ -112,7 +144,25 @@ def cov_params(results: Fit, kind: CovKind | None = None) -> pd.DataFrame:
     covariance[p:, p:] = rest.covariance()
     covariance[p:, :p] = rest.cross
     covariance[:p, p:] = covariance[p:, :p].T
-    return pd.DataFrame(covariance, index=names, columns=names)
+    return covariance_of(results, pd.DataFrame(covariance, index=names, columns=names), r_matrix, column)
+
+
+def covariance_of(results: Fit, covariance: pd.DataFrame, r_matrix: Any, column: Any) -> Any:
+    """The part of a covariance (p, p) that is asked for, or that of combinations."""
+    if r_matrix is not None and column is not None:
+        raise SpecError("cov_params() takes r_matrix= or column=, not both.")
+    if column is not None:
+        at = places(results, "column", column)
+        found = covariance.iloc[at, at]
+        return float(found.to_numpy()[0, 0]) if np.ndim(column) == 0 else found
+    if r_matrix is None:
+        return covariance
+    R = np.atleast_2d(np.asarray(r_matrix))
+    if R.ndim != 2 or R.shape[1] != len(covariance) or R.dtype.kind not in "fiub" or not np.isfinite(R).all():
+        raise SpecError(
+            f"r_matrix=: cov_params() takes a finite matrix with {len(covariance)} columns, one for each parameter."
+        )
+    return R @ covariance.to_numpy() @ R.T
 
 
 def summary_frame(results: Fit, alpha: float = 0.05, kind: CovKind | None = None) -> pd.DataFrame:
@@ -181,6 +231,9 @@ def summary(
     *,
     hazard_ratios: bool = False,
     anova: bool = False,
+    yname: str | None = None,
+    xname: Sequence[str] | None = None,
+    title: str | None = None,
 ) -> Any:
     """Tables to read or to paste into a report.
 
@@ -192,6 +245,12 @@ def summary(
         With a table of ``hazard_ratios()``, which regressions and processes of log-time families have.
     anova : bool
         With a table of ``anova()``, a joint test of each term.
+    yname : str, optional
+        Name to print for the response.
+    xname : list of str, optional
+        Names to print for the parameters, in the order of ``params``. Rows that show another quantity keep theirs.
+    title : str, optional
+        Title to print.
 
     Returns
     -------
@@ -202,7 +261,7 @@ def summary(
     Raises
     ------
     SpecError
-        As of :meth:`conf_int`, or where ``hazard_ratios`` are asked for and there are none.
+        As of :meth:`conf_int`, where ``hazard_ratios`` are asked for and there are none, or for too few or many names.
 
     Examples
     --------
@@ -217,9 +276,11 @@ def summary(
     ==============================================================================
     """
     from tobitgp.results.summary import summarise
+    from tobitgp.results.words import renamed
 
     alpha = check_alpha(alpha)
     tables = results._ratio_tables(alpha) if check_flag("hazard_ratios", hazard_ratios) else []
     results._testable(kind)
-    found = summarise(results, results._words(alpha, kind), alpha, tables)
+    words = renamed(results._words(alpha, kind), results._names, yname, xname, title)
+    found = summarise(results, words, alpha, tables)
     return found.with_tests(results.anova()) if check_flag("anova", anova) else found

@@ -15,7 +15,7 @@ from tobitgp.errors import SpecError
 from tobitgp.posterior import questions
 from tobitgp.posterior.questions import QUESTIONS, Question
 from tobitgp.results.rows import Asked, Labelled
-from tobitgp.typing import Array
+from tobitgp.typing import Array, Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,3 +163,10 @@ def check_flag(name: str, value: Any) -> bool:
     if not isinstance(value, (bool, np.bool_, int)) or value not in (0, 1):
         raise SpecError(f"{name}={value!r}: True or False is needed.")
     return bool(value)
+
+
+def new_rows(new: Frame | None, exog: Frame | None) -> Frame | None:
+    """New rows, under either name."""
+    if new is not None and exog is not None:
+        raise SpecError("predict() takes new= or exog=, two names of the same rows, not both.")
+    return exog if new is None else new

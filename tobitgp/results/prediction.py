@@ -22,6 +22,7 @@ from tobitgp.results.predict import (
     check_alpha,
     check_level,
     check_what,
+    new_rows,
     predict_lazily,
     prediction_table,
     read_questions,
@@ -95,6 +96,7 @@ def predict(
     below: float | Sequence[float] | None = None,
     above: float | Sequence[float] | None = None,
     exclude: str | Sequence[str] = (),
+    exog: Frame | None = None,
 ) -> pd.Series[float] | pd.DataFrame:
     r"""Predict a number of the distribution of the response in new rows, or in those of the training data.
 
@@ -146,6 +148,8 @@ def predict(
         Limits on the scale of the response; one of the two.
     exclude : str or list of str
         Terms to set to zero, as ``"gp(x)"``, ``"z"`` or ``"offset"``; new data need no columns that only they use.
+    exog : DataFrame or dict of columns, optional
+        ``new`` under the name of statsmodels.
 
     Returns
     -------
@@ -190,6 +194,7 @@ def predict(
     """
     options: dict[str, Any] = {"interval": interval, "se": se, "q": q, "below": below, "above": above}
     options["exclude"] = exclude
+    new = new_rows(new, exog)
     if is_dask(new):
         return predict_lazily(results._without_rows, new, {"what": what, **options})
     return results._predict(new, what, **options)

@@ -63,6 +63,8 @@ from tobitgp.results.why_not import missing_attribute, unavailable
 from tobitgp.results.words import Words
 from tobitgp.typing import Array, Frame
 
+_NO_LIKELIHOOD = "\n  llf, aic and bic are NaN of a posterior; compare fits by log_evidence"
+
 
 class Results:
     """A fit of any kind. Each kind states what it was made of and found; questions are functions of the fit."""
@@ -170,6 +172,7 @@ class Results:
             f"  {self._family_in_words}, method {self.method}: "
             f"{counts['exact']} rows exact, {censored}, {counts['dropped']} dropped\n"
             f"  {self._criterion_in_words}, {'converged' if self.converged else 'NOT converged'}"
+            f"{'' if self.evidence_kind == 'loglik' else _NO_LIKELIHOOD}"
         )
 
     @property

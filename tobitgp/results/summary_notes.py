@@ -13,6 +13,7 @@ from tobitgp.results.fit import Fit
 from tobitgp.results.parameter_tables import parameter_frame
 from tobitgp.results.words import (
     CENSORED,
+    RESPONSE,
     ROBUST,
     LabelledValues,
     Notes,
@@ -65,7 +66,7 @@ def likelihood_words(
     """What a summary says of a maximum of a likelihood, by what is particular to its kind."""
     parts = results.parts
     model = [
-        ("Dep. variable:", results.model.endog_names),
+        (RESPONSE, results.model.endog_names),
         *facts,
         ("Method:", "maximum likelihood"),
         ("Covariance:", results.parts.cov_type),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
+
+from tobitgp.errors import SpecError
 
 LabelledValues = list[tuple[str, str]]  # label and value
 NoteSubject = Literal["warning", "rows", "scale", "coefficients", "parameters", "errors", "predictions"]
@@ -20,6 +22,7 @@ ROBUST = {
     "cluster": "clustered",
 }
 HAZARD, ODDS = "exp(coef)", "odds ratio"  # names of ratios, as columns have them
+RESPONSE = "Dep. variable:"  # label of its name
 NOT_FINAL = "Read no number here as final."
 
 
@@ -51,6 +54,23 @@ class Words:
     formulas: Mapping[str, str] = field(default_factory=dict)  # beside that of the model
     of_ratios: str = ""  # what hazard or odds ratios are, where a table of these is asked for
     counts: Mapping[str, Any] | None = None  # of rows, where they are not those of the results
+
+
+def renamed(
+    words: Words, names: Sequence[str], yname: str | None, xname: Sequence[str] | None, title: str | None
+) -> Words:
+    """The words with other names for the response and for the parameters, ``names``, and another title."""
+    if title is not None:
+        words = replace(words, title=title)
+    if yname is not None:
+        words = replace(words, facts=[(RESPONSE, yname), *(fact for fact in words.facts if fact[0] != RESPONSE)])
+    if xname is None:
+        return words
+    if isinstance(xname, str) or len(xname) != len(names):
+        raise SpecError(f"xname={xname!r}: give a list of {len(names)} names, for {', '.join(names)}.")
+    others = dict(zip(names, map(str, xname), strict=True))
+    tables = [t._replace(rows=[(others.get(name, name), of) for name, of in t.rows]) for t in words.tables]
+    return replace(words, tables=tables)
 
 
 def noted(subject: NoteSubject, texts: Iterable[str]) -> Notes:

@@ -92,11 +92,19 @@ def documented_as(method: Callable[..., Any]) -> Callable[[Callable[..., Any]], 
     return lambda of: wraps(method)(of)
 
 
+@documented_as(parameter_tables.conf_int)
+def conf_int(results: Any, *args: Any, cols: Any = None, **options: Any) -> pd.DataFrame:
+    """Intervals of the causes below each other, whose parameters are counted together."""
+    found: pd.DataFrame = beside(parameter_tables.conf_int)(results, *args, **options)
+    return found.iloc[parameter_tables.places(results, "cols", cols)]
+
+
 @documented_as(parameter_tables.cov_params)
-def cov_params(results: Any, kind: Any = None) -> pd.DataFrame:
+def cov_params(results: Any, kind: Any = None, *, r_matrix: Any = None, column: Any = None) -> Any:
     """Covariances of the causes, 0 between them."""
     every, index = [fit.cov_params(kind) for fit in results._fits.values()], results.params.index
-    return pd.DataFrame(block_diag(*every), index=index, columns=index)
+    covariance = pd.DataFrame(block_diag(*every), index=index, columns=index)
+    return parameter_tables.covariance_of(results, covariance, r_matrix, column)
 
 
 @documented_as(LikelihoodResults.lr_test)

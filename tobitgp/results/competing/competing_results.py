@@ -235,7 +235,7 @@ class CompetingRisksResults(Results):
     def _ratio_kind(self) -> Any:
         return self[self.causes[0]]._ratio_kind()
 
-    conf_int = beside(parameter_tables.conf_int)
+    conf_int = cause_estimates.conf_int
     _parameter_frame = beside(parameter_tables.parameter_frame, name="_parameter_frame")
     cov_params = cause_estimates.cov_params
     _ratio_table = beside(hazard_ratios.ratio_table, name="_ratio_table")

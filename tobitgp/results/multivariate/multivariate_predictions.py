@@ -22,7 +22,7 @@ from tobitgp.results.joint_draws import sample as sample_rows
 from tobitgp.results.multivariate.of_responses import beside
 from tobitgp.results.multivariate.response_view import ResponseModel, residual_place
 from tobitgp.results.multivariate.stacked_rows import ends_of, read_responses
-from tobitgp.results.predict import check_level, predict_lazily
+from tobitgp.results.predict import check_level, new_rows, predict_lazily
 from tobitgp.results.prediction import predict as predict_rows
 from tobitgp.results.process.process_draws import JointProcess
 from tobitgp.results.process.process_results import GPResults
@@ -46,6 +46,7 @@ def predict(
     above: float | Sequence[float] | None = None,
     exclude: str | Sequence[str] = (),
     response: str | None = None,
+    exog: Frame | None = None,
 ) -> pd.Series[float] | pd.DataFrame:
     """Predict every response in new rows, or in those of the fit; see :meth:`tobitgp.GPResults.predict`.
 
@@ -72,6 +73,8 @@ def predict(
         Terms to set to zero, as ``"gp(x)"``, ``"re(g)"`` or ``"z"``.
     response : str, optional
         Predict this response alone, with the table of :meth:`GPResults.predict`.
+    exog : DataFrame or dict of columns, optional
+        ``new`` under the name of statsmodels.
 
     Returns
     -------
@@ -103,6 +106,7 @@ def predict(
     """
     options: dict[str, Any] = {"interval": interval, "se": se, "q": q, "below": below, "above": above}
     options["exclude"] = exclude
+    new = new_rows(new, exog)
     if is_dask(new):
         return predict_lazily(results._without_rows, new, {"what": what, "response": response, **options})
     rows = new if what == "conditional" else default_rows(results, new)

@@ -20,7 +20,7 @@ from tobitgp.results.fit import Fit
 from tobitgp.results.multivariate import multivariate_predictions
 from tobitgp.results.multivariate.multivariate_predictions import default_rows
 from tobitgp.results.multivariate.of_responses import beside, find_response
-from tobitgp.results.predict import check_flag, check_level
+from tobitgp.results.predict import check_flag, check_level, new_rows
 from tobitgp.results.rows import Labelled, ask
 from tobitgp.results.vectors.vector_draws import draw_states
 from tobitgp.results.vectors.vector_parts import known_vectors
@@ -58,6 +58,7 @@ def predict(
     above: float | Sequence[float] | None = None,
     exclude: str | Sequence[str] = (),
     response: str | None = None,
+    exog: Frame | None = None,
 ) -> pd.Series[float] | pd.DataFrame:
     """Predict every response, or the component of rows; see :meth:`tobitgp.MixtureResults.predict`.
 
@@ -83,6 +84,8 @@ def predict(
         Terms to set to zero, of which there are none.
     response : str, optional
         Predict this response alone; ``"component"`` given what is known of it.
+    exog : DataFrame or dict of columns, optional
+        ``new`` under the name of statsmodels.
 
     Returns
     -------
@@ -111,6 +114,7 @@ def predict(
     [[1.0, 0.0], [0.0, 1.0]]
     """
     options: dict[str, Any] = {"interval": interval, "se": se, "q": q, "below": below, "above": above}
+    new = new_rows(new, exog)
     if what != "component" or response is not None:
         return multivariate_predictions.predict(results, new, what, exclude=exclude, response=response, **options)
     if interval is not None or check_flag("se", se):
