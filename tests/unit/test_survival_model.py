@@ -109,7 +109,9 @@ def test_entries_and_weights(data):
         fitter = WeibullAFTFitter().fit(late, "time", "event", entry_col="entry", weights_col="n", robust=True)
     model = tg.SurvivalModel(".").fit(late, "time", "event", entry_col="entry", weights_col="n")
     sigma = np.exp(-fitter.params_["rho_"]["Intercept"])
-    np.testing.assert_allclose(model.params_["lambda_"][["age", "sex"]], fitter.params_["lambda_"][["age", "sex"]], rtol=1e-3)
+    np.testing.assert_allclose(
+        model.params_["lambda_"][["age", "sex"]], fitter.params_["lambda_"][["age", "sex"]], rtol=1e-3
+    )
     np.testing.assert_allclose(model.results_.params["sigma"], sigma, rtol=1e-4)
     np.testing.assert_allclose(model.score(late), fitter.score(late), rtol=1e-6)
     np.testing.assert_allclose(model.score(late), model.results_.llf / late["n"].sum(), rtol=1e-10)

@@ -1,3 +1,3 @@
 """A model with the interface of lifelines' regression fitters."""
 
-from tobitgp.survival_model.model import SurvivalModel as SurvivalModel
+from tobitgp.survival_model.regression_fitter import SurvivalModel as SurvivalModel

@@ -74,10 +74,10 @@ class FitSettings:
         rhs = (self.formula or rhs).strip()
         if "~" in rhs:
             raise SpecError(f"formula={rhs!r}: only the right-hand side of a formula is allowed, e.g. 'age + sex'.")
-        beside = [name for name in (self.cluster_col, *self.strata_columns) if name is not None]
         strata = ", ".join(quoted(df, name, "strata") for name in self.strata_columns)
-        if rhs == "." and beside:
-            rhs = _sum_of(df, [name for name in column_names(df) if name not in {*used, *beside}])
+        if rhs == ".":
+            beside = {*used, self.cluster_col, *self.strata_columns}
+            rhs = _sum_of(df, [name for name in column_names(df) if name not in beside])
         terms = [rhs, f"strata({strata})"] if strata else [rhs]
         return " + ".join(["0", *terms] if self.fit_intercept is False else terms)
 
@@ -102,12 +102,13 @@ class FitSettings:
         out: dict[str, Any] = {"method": method, "progress": bool(self.show_progress)}
         if self.fit_options:
             chosen, settings = holding(read_method(method), self.fit_options, rhs)
-            names = [field.name for field in fields(chosen)]
-            wrong = [name for name in self.fit_options if name not in names]
+            wrong = set(self.fit_options) - {field.name for field in fields(chosen)}
             if wrong:
+                chosen, _ = holding(read_method(method), {}, rhs)
+                names = ", ".join(field.name for field in fields(chosen))
                 raise SpecError(
-                    f"fit_options={dict(self.fit_options)!r}: tg.{chosen.__name__} has no setting {wrong[0]!r}. Choose "
-                    f"from {', '.join(names)}."
+                    f"fit_options={self.fit_options!r}: tg.{chosen.__name__} has no setting {min(wrong)!r}. Choose "
+                    f"from {names}."
                 )
             out["method"] = chosen(**settings)
         if self.initial_point is not None:

@@ -28,7 +28,7 @@ _SETTING = "As given to `fit()`."
 _CURVE = "Rows by time, columns by row of the data; `interval=` adds bands."
 _TIMES = "Exact, with `interval=` for intervals. A DataFrame of CoxPHFitter is a step function."
 _PENALTY = _none("Coefficients have no penalty.", "priors={'age': tg.Normal(0, 1)} makes a posterior of them.")
-_ROW = "Of the rows used, in the order of the data. CoxPHFitter sorts them."
+_ROW = "The rows used, in the order of the data. CoxPHFitter sorts them."
 _BASELINE = (
     "By the baseline of the model, at the mean of the columns. The parametric baselines of CoxPHFitter are at medians."
 )
@@ -66,20 +66,20 @@ REGRESSION_NAMES: Mapping[str, ForeignName] = {
     "durations": _here(_ROW),
     "event_observed": _here(_ROW),
     "weights": _here(_ROW),
-    "entry": _here("0 without late entry. Of the rows used, in the order of the data."),
+    "entry": _here("The rows used, in the order of the data. 0 without late entry."),
     "entries": _here("The same as `entry`."),
     # Estimates
     "params_": _here(
-        "The coefficients of the class of the family, intercept first. Of `family='ph'` those of CoxPHFitter; of other "
-        "models those of `results_`."
+        "The coefficients of the class of the family, intercept first. With `family='ph'`, those of CoxPHFitter. "
+        "Other models have those of `results_`."
     ),
-    "standard_errors_": _here("Of `params_`."),
-    "confidence_intervals_": _here("Of `params_`."),
-    "variance_matrix_": _here("Of `params_`. Robust with `robust=True`; lifelines' is not."),
+    "standard_errors_": _here("Those of `params_`."),
+    "confidence_intervals_": _here("Those of `params_`."),
+    "variance_matrix_": _here("The one of `params_`. Robust with `robust=True`; lifelines' is not."),
     "hazard_ratios_": _here("Hazard ratios, by column. WeibullAFTFitter has exp(coef), which are ratios of times."),
     "summary": _here("The columns of lifelines, for `params_`."),
     "print_summary": _here("A head, `summary` and tests. Styles are ascii and html."),
-    "log_likelihood_": _here("Of the full likelihood. CoxPHFitter has the partial one. NaN for a posterior."),
+    "log_likelihood_": _here("The full likelihood. CoxPHFitter has the partial one. NaN for a posterior."),
     "log_likelihood_ratio_test": _same("Against the model without covariates."),
     "AIC_": _here("As there for parametric models. NaN for a posterior."),
     "BIC_": _here("Counts all parameters. That of lifelines counts two, whatever the covariates are."),

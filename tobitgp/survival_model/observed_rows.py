@@ -40,7 +40,7 @@ def upper_bound(model: Any) -> pd.Series[Any]:
 
 
 def event_observed(model: Any) -> pd.Series[Any]:
-    """Whether the time of each row used is that of its event, by the index of the data."""
+    """Whether the time of each row used is that of its event, by the index of the data; without units."""
     response = model.results_.parts.rows.response
     return _series(model, response.lower == response.upper, model.event_col or "E")
 
@@ -65,7 +65,7 @@ def timeline(model: Any) -> Array:
 
 
 def central_values(model: Any) -> pd.DataFrame:
-    """Medians of numbers and the most frequent values of other covariates; a row for each stratum."""
+    """Medians of numbers, whole for whole numbers, and the most frequent other values; a row for each stratum."""
     training_rows(model.results_.parts, "The central values of the covariates")
     table = model.results_.parts.covariates
     if not model.strata:
@@ -77,7 +77,8 @@ def central_values(model: Any) -> pd.DataFrame:
 
 def _central(table: pd.DataFrame, label: Any) -> pd.DataFrame:
     def value(column: pd.Series[Any]) -> Any:
-        return column.median() if pd.api.types.is_numeric_dtype(column) else column.mode()[0]
+        number = pd.api.types.is_numeric_dtype(column)
+        return column.dtype.type(column.median()) if number else column.mode()[0]
 
     return pd.DataFrame({name: [value(table[name])] for name in table}, index=[label])
 

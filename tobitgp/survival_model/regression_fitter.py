@@ -16,7 +16,7 @@ from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.mixture.mixture_results import MixtureResults
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.process.process_results import GPResults
-from tobitgp.survival_model import figures, observed_rows, parameters, predictions, proportional_hazards
+from tobitgp.survival_model import coefficient_figures, observed_rows, parameters, predictions, proportional_hazards
 from tobitgp.survival_model.fit_settings import FitSettings, quoted, without_meaning
 from tobitgp.survival_model.lifelines_names import missing_name
 from tobitgp.typing import Frame
@@ -144,7 +144,7 @@ class SurvivalModel:
             Times at which rows entered.
         weights_col : str, optional
             Frequency weights, or sampling weights with ``robust=True``.
-        **settings
+        **settings : dict
             ``formula="age + sex"`` replaces the right-hand side in this fit. ``ancillary`` is that of log sigma, True
             for the same terms, or a DataFrame of columns. ``fit_intercept=False`` leaves out the intercept.
             ``robust=True`` or ``cluster_col="id"`` give robust standard errors. ``strata="g"`` requires
@@ -264,7 +264,7 @@ class SurvivalModel:
         >>> data = {"low": [1.0, 2.0, 4.0, 8.0], "high": [2.0, 4.0, 4.0, float("inf")]}
         >>> model = tg.SurvivalModel("1", "lognormal").fit_interval_censoring(data, "low", "high")
         >>> model.params_.round(2).tolist()
-        [1.34, -0.24]
+        [1.34, -0.23]
         """
         columns: dict[str, str | None] = {"lower_bound_col": lower_bound_col, "upper_bound_col": upper_bound_col}
         low, high = (quoted(df, str(name), of) for of, name in columns.items())
@@ -364,9 +364,9 @@ class SurvivalModel:
     compute_followup_hazard_ratios = proportional_hazards.compute_followup_hazard_ratios
     check_assumptions = proportional_hazards.check_assumptions
 
-    plot = figures.plot
-    plot_partial_effects_on_outcome = figures.plot_partial_effects_on_outcome
-    plot_covariate_groups = figures.plot_partial_effects_on_outcome
+    plot = coefficient_figures.plot
+    plot_partial_effects_on_outcome = coefficient_figures.plot_partial_effects_on_outcome
+    plot_covariate_groups = coefficient_figures.plot_partial_effects_on_outcome
 
     @property
     def concordance_index_(self) -> float:

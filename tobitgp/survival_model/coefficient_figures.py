@@ -35,7 +35,7 @@ def plot(
         Show exponentials of the coefficients.
     ax : matplotlib axes, optional
         To draw on; the current ones without.
-    **errorbar_kwargs
+    **errorbar_kwargs : dict
         Options of matplotlib's errorbar().
 
     Returns
@@ -109,7 +109,7 @@ def plot_partial_effects_on_outcome(
         The curve.
     ax : matplotlib axes, optional
         To draw on; new ones without.
-    **kwargs
+    **kwargs : dict
         Options of pandas' plot(), such as ``cmap="coolwarm"``.
 
     Returns
