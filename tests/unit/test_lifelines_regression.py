@@ -245,7 +245,7 @@ def test_followup_hazard_ratios_are_those_of_shorter_rows(data):
     assert model.duration_col == "years"
     with pytest.raises(DataError, match="followup_times=9"):
         model.compute_followup_hazard_ratios(data, [9.0])
-    with pytest.raises(DataError, match="those of the fit"):
+    with pytest.raises(DataError, match="those of the fit, with a unique index"):
         model.compute_residuals(data.head(5), "martingale")
 
 

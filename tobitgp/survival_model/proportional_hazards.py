@@ -130,8 +130,10 @@ def _check_rows(model: Any, df: Any, of: str) -> pd.Index[Any]:
     """Labels of the rows of the fit, which a table has to have."""
     labels = pd.Index(training_rows(model.results_.parts, of).labels)
     index = pd.DataFrame(df).index
-    if df is None or not labels.isin(index).all():
-        raise DataError(f"{of}: the data must be those of the fit. Pass the DataFrame that fit() was given.")
+    if df is None or not index.is_unique or not labels.isin(index).all():
+        raise DataError(
+            f"{of}: the data must be those of the fit, with a unique index. Pass the DataFrame given to fit()."
+        )
     return labels
 
 
@@ -305,16 +307,16 @@ def check_assumptions(
         )
     if failed and raise_on_fail:
         raise SpecError(f"Hazards are not proportional in {', '.join(failed)}. Use tv() or strata() in the formula.")
-    return _residual_figures(model, training_df, plot_n_bootstraps) if show_plots else []
+    return _residual_figures(model, training_df, plot_n_bootstraps, columns) if show_plots else []
 
 
-def _residual_figures(model: Any, training_df: Any, bootstraps: int) -> list[Any]:
+def _residual_figures(model: Any, training_df: Any, bootstraps: int, columns: Sequence[str] | None) -> list[Any]:
     import matplotlib.pyplot as plt
     from statsmodels.nonparametric.smoothers_lowess import lowess
 
     table, rng, out = compute_residuals(model, training_df, "scaled_schoenfeld"), np.random.default_rng(0), []
     ranks = model.durations[model.event_observed].rank().to_numpy()
-    for name in table:
+    for name in table if columns is None else [name for name in table if name in columns]:
         _, ax = plt.subplots()
         values = table[name].to_numpy()
         ax.scatter(ranks, values, alpha=0.75)
