@@ -92,7 +92,7 @@ def arguments(name):
         parameters = inspect.signature(name.function).parameters.values()
     except ValueError:
         return []
-    own = ("self", "cls", "results") if name.kind == "method" else ("self", "cls")
+    own = ("self", "cls", "results", "model") if name.kind == "method" else ("self", "cls")
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     return [stars.get(p.kind, "") + p.name for p in parameters if p.name not in own]
 

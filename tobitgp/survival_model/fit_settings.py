@@ -1,0 +1,144 @@
+"""Settings of lifelines' fit() as arguments of tg.fit()."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import pandas as pd
+
+from tobitgp.data.table import column_names
+from tobitgp.errors import DataError, SpecError
+from tobitgp.method_spelling import holding, read_method
+
+# Settings of lifelines that have another place, or no meaning.
+_PRIORS = "Coefficients have no penalty. Use priors={'age': tg.Normal(0, 1)}."
+_BASELINE = "The baseline belongs to the family, e.g. family='ph' or tg.PH('piecewise', bands=[100, 300])."
+ELSEWHERE: Mapping[str, str] = {
+    "formula": "The right-hand side is the first argument, or fit(..., formula=).",
+    "data": "The data belong to fit(df, ...).",
+    "weights": "Use fit(..., weights_col=).",
+    "penalizer": _PRIORS,
+    "l1_ratio": _PRIORS,
+    **dict.fromkeys(("baseline_estimation_method", "n_baseline_knots", "knots", "breakpoints"), _BASELINE),
+    "strata": "Use fit(..., strata=).",
+    "label": "A regression has no label.",
+    "regressors": "Use formula= and ancillary=.",
+    "batch_mode": "There is one way to compute the likelihood. Leave it out.",
+}
+
+
+def without_meaning(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The other options; raises an error for those that have another place, unless they are 0, False or None."""
+    for name, words in ELSEWHERE.items():
+        value = options.get(name)
+        if not (value is None or value is False or (isinstance(value, int | float) and value == 0)):
+            raise SpecError(f"{name}={value!r} is not supported here. {words}")
+    return {name: value for name, value in options.items() if name not in ELSEWHERE}
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """What a call of fit() says beside its columns."""
+
+    ancillary: Any = None
+    fit_intercept: bool | None = None
+    formula: str | None = None
+    strata: str | Sequence[str] | None = None
+    cluster_col: str | None = None
+    robust: bool = False
+    timeline: Any = None
+    show_progress: bool = False
+    initial_point: Any = None
+    fit_options: dict[str, Any] | None = None
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> FitSettings:
+        """Settings by name."""
+        known = {field.name for field in fields(cls)}
+        unknown = [name for name in given if name not in known | set(ELSEWHERE)]
+        if unknown:
+            raise TypeError(f"fit() got an unexpected keyword argument {unknown[0]!r}")
+        found = cls(**{name: value for name, value in given.items() if name in known})
+        without_meaning({name: value for name, value in given.items() if name not in known})
+        return found
+
+    @property
+    def strata_columns(self) -> list[str]:
+        """Columns of strata."""
+        return [self.strata] if isinstance(self.strata, str) else list(self.strata or ())
+
+    def right_hand_side(self, rhs: str, df: Any, used: Sequence[str | None]) -> str:
+        """Terms of the location, with strata and without columns that have another use."""
+        rhs = (self.formula or rhs).strip()
+        if "~" in rhs:
+            raise SpecError(f"formula={rhs!r}: only the right-hand side of a formula is allowed, e.g. 'age + sex'.")
+        strata = ", ".join(quoted(df, name, "strata") for name in self.strata_columns)
+        if rhs == ".":
+            beside = {*used, self.cluster_col, *self.strata_columns}
+            rhs = _sum_of(df, [name for name in column_names(df) if name not in beside])
+        terms = [rhs, f"strata({strata})"] if strata else [rhs]
+        return " + ".join(["0", *terms] if self.fit_intercept is False else terms)
+
+    def with_ancillary(self, df: Any, rhs: str, used: Sequence[str | None]) -> tuple[Any, str | None]:
+        """The data with columns of the scale, and its formula."""
+        if self.ancillary is None or self.ancillary is False:
+            return df, None
+        if self.ancillary is True:
+            return df, f"~ {rhs}"
+        if isinstance(self.ancillary, str):
+            return df, f"~ {self.ancillary.strip().removeprefix('~')}"
+        if not isinstance(self.ancillary, pd.DataFrame) or len(self.ancillary) != len(df):
+            raise DataError(
+                "ancillary= must be True, a right-hand side such as 'age + sex', or a DataFrame with as many rows as "
+                "the data."
+            )
+        df = with_columns(pd.DataFrame(df), self.ancillary)
+        return df, f"~ {_sum_of(df, [name for name in self.ancillary if name not in used])}"
+
+    def options(self, df: Any, method: Any, rhs: str) -> dict[str, Any]:
+        """Other arguments of tg.fit()."""
+        out: dict[str, Any] = {"method": method, "progress": bool(self.show_progress)}
+        if self.fit_options:
+            chosen, settings = holding(read_method(method), self.fit_options, rhs)
+            wrong = set(self.fit_options) - {field.name for field in fields(chosen)}
+            if wrong:
+                chosen, _ = holding(read_method(method), {}, rhs)
+                names = ", ".join(field.name for field in fields(chosen))
+                raise SpecError(
+                    f"fit_options={self.fit_options!r}: tg.{chosen.__name__} has no setting {min(wrong)!r}. Choose "
+                    f"from {names}."
+                )
+            out["method"] = chosen(**settings)
+        if self.initial_point is not None:
+            out["start"] = self.initial_point
+        if self.cluster_col is not None:
+            quoted(df, self.cluster_col, "cluster_col")
+            out |= {"cov_type": "cluster", "cov_kwds": {"groups": self.cluster_col}}
+        elif self.robust:
+            out["cov_type"] = "HC0"
+        return out
+
+
+def with_columns(df: pd.DataFrame, more: pd.DataFrame | None) -> pd.DataFrame:
+    """The table, with columns of another one that it lacks."""
+    if more is None:
+        return df
+    lacking = [name for name in more if name not in df]
+    return df.assign(**{str(name): more[name].to_numpy() for name in lacking})
+
+
+def _sum_of(df: Any, names: Sequence[Any]) -> str:
+    return " + ".join(quoted(df, name, "formula") for name in names) or "1"
+
+
+def quoted(df: Any, name: Any, of: str) -> str:
+    """A column's name as a formula writes it."""
+    present = column_names(df)
+    if not isinstance(name, str) or name not in present:
+        some = ", ".join(repr(column) for column in present[:10])
+        raise DataError(f"{of}={name!r} is not a column of the data, which have {some}{', ...' * (len(present) > 10)}.")
+    if "`" in name:
+        raise DataError(f"{of}={name!r}: a column that a formula can name has no backtick in its name.")
+    return f"`{name}`"

@@ -1,0 +1,148 @@
+"""Every public name of two regression fitters of lifelines, and what it means here or why it is not available.
+
+The errors of missing names, the page of the reference and the tests use this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tobitgp.errors import UnavailableError
+from tobitgp.results.interfaces.statsmodels_names import ForeignName
+
+
+def _same(words: str) -> ForeignName:
+    return ForeignName("same", words)
+
+
+def _here(words: str) -> ForeignName:
+    return ForeignName("here", words)
+
+
+def _none(words: str, instead: str) -> ForeignName:
+    return ForeignName("none", words, instead)
+
+
+_SETTING = "As given to `fit()`."
+_CURVE = "Rows by time, columns by row of the data; `interval=` adds bands."
+_TIMES = "Exact, with `interval=` for intervals. A DataFrame of CoxPHFitter is a step function."
+_PENALTY = _none("Coefficients have no penalty.", "priors={'age': tg.Normal(0, 1)} makes a posterior of them.")
+_ROW = "The rows used, in the order of the data. CoxPHFitter sorts them."
+_BASELINE = (
+    "By the baseline of the model, at the mean of the columns. The parametric baselines of CoxPHFitter are at medians."
+)
+_MEAN = "At medians of numbers and the most frequent values of other covariates of the formula."
+
+REGRESSION_NAMES: Mapping[str, ForeignName] = {
+    # Settings and columns
+    "alpha": _same("The probability outside confidence intervals."),
+    "fit_intercept": _here("Also removes the intercept of a formula."),
+    "model_ancillary": _same("Whether the terms of the location are those of the scale, too."),
+    "duration_col": _same(_SETTING),
+    "event_col": _same(_SETTING),
+    "entry_col": _same(_SETTING),
+    "weights_col": _same(_SETTING),
+    "cluster_col": _same(_SETTING),
+    "robust": _here(
+        "The sandwich of scores. Whole weights are frequencies; WeibullAFTFitter leaves weights out of it."
+    ),
+    "strata": _here("A list with the column of strata, or None. One column is supported."),
+    "formula": _here("The right-hand side of the last fit."),
+    "timeline": _same("The default times of predictions."),
+    "penalizer": _PENALTY,
+    "l1_ratio": _PENALTY,
+    "label": _none("A regression has no label.", "repr() shows the formula."),
+    "regressors": _none("Designs belong to the results.", "formula has the terms, results_.model.exog the columns."),
+    "force_no_intercept": _none("It is a flag of classes of lifelines.", "fit_intercept removes the intercept."),
+    "baseline_estimation_method": _none("The family has the baseline.", "Use family='ph' or tg.PH('piecewise')."),
+    "model": _none("There is no other object inside.", "results_ has the fit."),
+    # Fits
+    "fit": _here("Keyword arguments after the columns. All of lifelines' arguments, except penalties, are read."),
+    "fit_right_censoring": _here("The same as `fit`."),
+    "fit_left_censoring": _here("As `fit`."),
+    "fit_interval_censoring": _here("As `fit`. Equal bounds are events; `event_col` is not needed."),
+    # Rows
+    "durations": _here(_ROW),
+    "event_observed": _here(_ROW),
+    "weights": _here(_ROW),
+    "entry": _here("The rows used, in the order of the data. 0 without late entry."),
+    "entries": _here("The same as `entry`."),
+    # Estimates
+    "params_": _here(
+        "The coefficients of the class of the family, intercept first. With `family='ph'`, those of CoxPHFitter. "
+        "Other models have those of `results_`."
+    ),
+    "standard_errors_": _here("Those of `params_`."),
+    "confidence_intervals_": _here("Those of `params_`."),
+    "variance_matrix_": _here("The one of `params_`. Robust with `robust=True`; lifelines' is not."),
+    "hazard_ratios_": _here("Hazard ratios, by column. WeibullAFTFitter has exp(coef), which are ratios of times."),
+    "summary": _here("The columns of lifelines, for `params_`."),
+    "print_summary": _here("A head, `summary` and tests. Styles are ascii and html."),
+    "log_likelihood_": _here("The full likelihood. CoxPHFitter has the partial one. NaN for a posterior."),
+    "log_likelihood_ratio_test": _same("Against the model without covariates."),
+    "AIC_": _here("As there for parametric models. NaN for a posterior."),
+    "BIC_": _here("Counts all parameters. That of lifelines counts two, whatever the covariates are."),
+    "AIC_partial_": _none("The likelihood is a full one, as of parametric baselines in lifelines.", "AIC_ counts it."),
+    "concordance_index_": _here("Late entry and weights count."),
+    "score": _here("Log-likelihood by row or concordance. CoxPHFitter has the partial likelihood."),
+    "median_survival_time_": _here(_MEAN),
+    "mean_survival_time_": _here(_MEAN),
+    # Predictions
+    "predict_survival_function": _here(_CURVE),
+    "predict_cumulative_hazard": _here(_CURVE),
+    "predict_hazard": _here(f"{_CURVE} CoxPHFitter has none with Breslow's baseline."),
+    "predict_percentile": _here(_TIMES),
+    "predict_median": _here(_TIMES),
+    "predict_expectation": _here("Exact. An error if the mean depends on hazards after the last time."),
+    "predict_partial_hazard": _same("Relative to the mean of the columns. Also for Weibull and exponential times."),
+    "predict_log_partial_hazard": _same("The logarithm of `predict_partial_hazard`."),
+    "baseline_hazard_": _here(_BASELINE),
+    "baseline_cumulative_hazard_": _here(_BASELINE),
+    "baseline_survival_": _here(_BASELINE),
+    # Diagnostics and figures
+    "compute_residuals": _here(
+        "For accelerated failure times, too. Score residuals and delta_beta are of all parameters of `results_`."
+    ),
+    "compute_followup_hazard_ratios": _here("Fits of the same model to shortened follow-up; `hazard_ratios_` of each."),
+    "check_assumptions": _here("The score test of `results_.proportionality()`. lifelines tests two scales of time."),
+    "plot": _same("`parameter=` and `hazard_ratios=` are read."),
+    "plot_partial_effects_on_outcome": _same("Numbers at medians, `y='hazard'` for all models."),
+    "plot_covariate_groups": _same("The old name of `plot_partial_effects_on_outcome`."),
+}
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+# Names of lifelines 0.30 by class, after a fit of right-censored rows.
+REGRESSION_CLASSES: Mapping[str, tuple[str, ...]] = {
+    "WeibullAFTFitter": _words(
+        "AIC_ BIC_ alpha check_assumptions compute_followup_hazard_ratios compute_residuals concordance_index_ "
+        "confidence_intervals_ duration_col durations entry entry_col event_col event_observed fit fit_intercept "
+        "fit_interval_censoring fit_left_censoring fit_right_censoring force_no_intercept hazard_ratios_ l1_ratio "
+        "label log_likelihood_ log_likelihood_ratio_test mean_survival_time_ median_survival_time_ model_ancillary "
+        "params_ penalizer plot plot_covariate_groups plot_partial_effects_on_outcome predict_cumulative_hazard "
+        "predict_expectation predict_hazard predict_median predict_percentile predict_survival_function print_summary "
+        "regressors robust score standard_errors_ strata summary timeline variance_matrix_ weights weights_col"
+    ),
+    "CoxPHFitter": _words(
+        "AIC_ AIC_partial_ alpha baseline_cumulative_hazard_ baseline_estimation_method baseline_hazard_ "
+        "baseline_survival_ check_assumptions cluster_col compute_followup_hazard_ratios compute_residuals "
+        "concordance_index_ confidence_intervals_ duration_col durations entries entry_col event_col event_observed "
+        "fit fit_right_censoring formula hazard_ratios_ l1_ratio label log_likelihood_ log_likelihood_ratio_test model "
+        "params_ penalizer plot plot_covariate_groups plot_partial_effects_on_outcome predict_cumulative_hazard "
+        "predict_expectation predict_hazard predict_log_partial_hazard predict_median predict_partial_hazard "
+        "predict_percentile predict_survival_function print_summary regressors robust score standard_errors_ strata "
+        "summary timeline variance_matrix_ weights weights_col"
+    ),
+}
+
+
+def missing_name(model: Any, name: str) -> Any:
+    """Raise the error of an attribute that a model lacks."""
+    row = REGRESSION_NAMES.get(name)
+    if row is None or hasattr(type(model), name):
+        return object.__getattribute__(model, name)
+    raise UnavailableError(f"SurvivalModel.{name} is not available. {row.words} {row.instead}")

@@ -1,0 +1,397 @@
+"""A model with the methods of lifelines' fitters: fitted by column names, scored and calibrated by lifelines' tools."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from tobitgp.api import fit
+from tobitgp.data.frames import reads_frames
+from tobitgp.data.table import column_names
+from tobitgp.errors import NotFittedError, SpecError
+from tobitgp.likelihoods.families import GenGamma, Student
+from tobitgp.method_spelling import with_moved_settings
+from tobitgp.results.likelihood.regression_results import RegressionResults
+from tobitgp.results.mixture.mixture_results import MixtureResults
+from tobitgp.results.predict import check_alpha
+from tobitgp.results.process.process_results import GPResults
+from tobitgp.survival_model import coefficient_figures, observed_rows, parameters, predictions, proportional_hazards
+from tobitgp.survival_model.fit_settings import FitSettings, quoted, without_meaning
+from tobitgp.survival_model.lifelines_names import missing_name
+from tobitgp.typing import Frame
+
+
+class SurvivalModel:
+    """A right-hand side and options, to be fitted as lifelines' regressions are.
+
+    Whatever takes such a fitter takes this one: ``lifelines.utils.k_fold_cross_validation``,
+    ``lifelines.calibration.survival_probability_calibration``. It writes the formula and calls :func:`tobitgp.fit`;
+    ``results_`` is what that returns, with everything else there is to ask.
+
+    Parameters
+    ----------
+    rhs : str
+        Right-hand side of a formula: ``"gp(age) + sex"``, ``"mixture(2)"``, ``"."`` for all other columns.
+    family, method
+        As in :func:`tobitgp.fit`.
+    alpha : float
+        Probability outside confidence intervals.
+    fit_intercept : bool
+        Whether the location has an intercept.
+    model_ancillary : bool
+        Let the terms of the location be those of log sigma, too.
+    **fit_kwargs
+        As in :func:`tobitgp.fit`.
+
+    Attributes
+    ----------
+    results_ : GPResults, RegressionResults, CureResults, HazardResults or MixtureResults
+        The fit: as :func:`tobitgp.fit` returns it, with ``cure="~ ..."`` and ``family="ph"`` too.
+    duration_col, event_col, entry_col, weights_col, cluster_col, lower_bound_col, upper_bound_col : str or None
+        Columns of the last fit.
+    strata : list of str, or None
+        The column of its strata.
+    formula : str
+        Its right-hand side.
+    robust : bool
+        Whether its standard errors are robust.
+
+    Raises
+    ------
+    SpecError
+        For more than a right-hand side, and options that have another place here.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> lung = tg.datasets.load("lung")
+    >>> model = tg.SurvivalModel("age + sex").fit(lung, "time", "event")
+    >>> model
+    SurvivalModel: Surv(`time`, `event`) ~ age + sex
+      weibull, method mle: 165 rows exact, 63 right-censored, 0 dropped
+    >>> model.predict_median(lung.head(2)).round(1).tolist()
+    [238.3, 256.5]
+    """
+
+    duration_col: str | None = None
+    event_col: str | None = None
+    entry_col: str | None = None
+    weights_col: str | None = None
+    lower_bound_col: str | None = None
+    upper_bound_col: str | None = None
+    cluster_col: str | None = None
+    strata: list[str] | None = None
+    robust: bool = False
+
+    def __init__(
+        self,
+        rhs: str = ".",
+        family: str | Student | GenGamma | Any = "weibull",
+        method: Any = "auto",
+        *,
+        alpha: float = 0.05,
+        fit_intercept: bool = True,
+        model_ancillary: bool = False,
+        **fit_kwargs: Any,
+    ) -> None:
+        if not isinstance(rhs, str) or not rhs.strip() or "~" in rhs:
+            raise SpecError(f"rhs={rhs!r}: the right-hand side of a formula is needed, as 'gp(age) + sex'.")
+        fit_kwargs = without_meaning(with_moved_settings({"method": method, **fit_kwargs}, rhs))
+        method = fit_kwargs.pop("method")
+        self.rhs, self.family, self.method, self.fit_kwargs = rhs.strip(), family, method, dict(fit_kwargs)
+        self.alpha, self.fit_intercept, self.model_ancillary = check_alpha(alpha), fit_intercept, model_ancillary
+        self.formula = self.rhs
+        self._kind = "right"
+        self._settings = FitSettings()
+        self._results: GPResults | RegressionResults | MixtureResults | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return missing_name(self, name)
+
+    # -- fit ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def _column_texts(self) -> tuple[str, ...]:
+        """What mentions columns of the data beside what :meth:`fit` is given."""
+        options = (value for value in self.fit_kwargs.values() if isinstance(value, str))
+        fitted = () if self._results is None else self._results._column_texts
+        return (self.rhs, self.weights_col or "", *options, *fitted)
+
+    @reads_frames
+    def fit(
+        self,
+        df: Frame,
+        duration_col: str,
+        event_col: str | None = None,
+        *,
+        entry_col: str | None = None,
+        weights_col: str | None = None,
+        **settings: Any,
+    ) -> SurvivalModel:
+        """Fit to right-censored times.
+
+        Parameters
+        ----------
+        df : DataFrame
+            Never modified.
+        duration_col : str
+            Positive times.
+        event_col : str, optional
+            1 or True where the time is that of the event, 0 or False where the row was censored then; without, all
+            are events.
+        entry_col : str, optional
+            Times at which rows entered.
+        weights_col : str, optional
+            Frequency weights, or sampling weights with ``robust=True``.
+        **settings : dict
+            ``formula="age + sex"`` replaces the right-hand side in this fit. ``ancillary`` is that of log sigma, True
+            for the same terms, or a DataFrame of columns. ``fit_intercept=False`` leaves out the intercept.
+            ``robust=True`` or ``cluster_col="id"`` give robust standard errors. ``strata="g"`` requires
+            ``family="ph"``. ``timeline`` has the default times of predictions. ``fit_options={"max_iter": 50}`` has
+            settings of the method. ``initial_point`` is ``start`` of :func:`tobitgp.fit`, ``show_progress`` is
+            ``progress``.
+
+        Returns
+        -------
+        SurvivalModel
+            Itself.
+
+        Raises
+        ------
+        DataError, FormulaError, SpecError
+            As :func:`tobitgp.fit`.
+        TypeError
+            For unknown settings.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> lung = tg.datasets.load("lung")
+        >>> model = tg.SurvivalModel("age + sex").fit(lung, "time", "event", robust=True)
+        >>> model.params_["lambda_"].round(3).to_dict()
+        {'Intercept': 6.275, 'age': -0.012, 'sex': 0.382}
+        """
+        columns = {"duration_col": duration_col, "event_col": event_col, "entry_col": entry_col}
+        time, event, entry = (None if name is None else quoted(df, name, of) for of, name in columns.items())
+        if event is None:
+            response, window = str(time), "" if entry is None else f" | truncate({entry}, inf)"
+        else:
+            response, window = f"Surv({', '.join(filter(None, (entry, time, event)))})", ""
+        return self._fit(df, response, "right", weights_col, columns, settings, window)
+
+    fit_right_censoring = fit
+
+    @reads_frames
+    def fit_left_censoring(
+        self,
+        df: Frame,
+        duration_col: str,
+        event_col: str | None = None,
+        *,
+        entry_col: str | None = None,
+        weights_col: str | None = None,
+        **settings: Any,
+    ) -> SurvivalModel:
+        """Fit to left-censored times: where ``event_col`` is 0 the event came before.
+
+        Parameters
+        ----------
+        df, duration_col, event_col, entry_col, weights_col, **settings
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        SurvivalModel
+            Itself.
+
+        Raises
+        ------
+        DataError, FormulaError, SpecError
+            As :func:`tobitgp.fit`.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = {"days": [2.0, 2.0, 3.0, 5.0, 8.0], "seen": [0, 0, 1, 1, 1]}
+        >>> tg.SurvivalModel("1", "lognormal").fit_left_censoring(data, "days", "seen").params_.round(2).tolist()
+        [1.01, -0.19]
+        """
+        columns = {"duration_col": duration_col, "event_col": event_col, "entry_col": entry_col}
+        time, event, entry = (None if name is None else quoted(df, name, of) for of, name in columns.items())
+        response = f"{time}" if event is None else f'Surv({time}, {event}, type="left")'
+        window = "" if entry is None else f" | truncate({entry}, inf)"
+        return self._fit(df, response, "left", weights_col, columns, settings, window)
+
+    @reads_frames
+    def fit_interval_censoring(
+        self,
+        df: Frame,
+        lower_bound_col: str,
+        upper_bound_col: str,
+        event_col: str | None = None,
+        *,
+        entry_col: str | None = None,
+        weights_col: str | None = None,
+        **settings: Any,
+    ) -> SurvivalModel:
+        """Fit to times that lie between two bounds.
+
+        Parameters
+        ----------
+        df
+            As in :meth:`fit`.
+        lower_bound_col, upper_bound_col : str
+            The bounds: equal where a time is known, infinite or NaN where there is none.
+        event_col : str, optional
+            Not used for the fit, since bounds say which times are known; it is no covariate of ``"."``.
+        entry_col, weights_col, **settings
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        SurvivalModel
+            Itself.
+
+        Raises
+        ------
+        DataError, FormulaError, SpecError
+            As :func:`tobitgp.fit`.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = {"low": [1.0, 2.0, 4.0, 8.0], "high": [2.0, 4.0, 4.0, float("inf")]}
+        >>> model = tg.SurvivalModel("1", "lognormal").fit_interval_censoring(data, "low", "high")
+        >>> model.params_.round(2).tolist()
+        [1.34, -0.23]
+        """
+        columns: dict[str, str | None] = {"lower_bound_col": lower_bound_col, "upper_bound_col": upper_bound_col}
+        low, high = (quoted(df, str(name), of) for of, name in columns.items())
+        columns |= {"event_col": event_col, "entry_col": entry_col}
+        window = "" if entry_col is None else f" | truncate({quoted(df, entry_col, 'entry_col')}, inf)"
+        return self._fit(df, f"interval({low}, {high})", "interval", weights_col, columns, settings, window)
+
+    def _fit(
+        self,
+        df: Any,
+        response: str,
+        kind: str,
+        weights_col: str | None,
+        columns: dict[str, str | None],
+        given: dict[str, Any],
+        window: str,
+    ) -> SurvivalModel:
+        if weights_col is not None:
+            quoted(df, weights_col, "weights_col")
+        own = {"fit_intercept": self.fit_intercept, "ancillary": self.model_ancillary}
+        settings = FitSettings.read({**own, **{name: value for name, value in given.items() if value is not None}})
+        used = (*columns.values(), weights_col)
+        rhs = settings.right_hand_side(self.rhs, df, used)
+        df, sigma = settings.with_ancillary(df, rhs, used)
+        options: dict[str, Any] = {"family": self.family, "sigma": sigma, **self.fit_kwargs}
+        options |= settings.options(df, self.method, rhs)
+        results: Any = fit(f"{response} ~ {rhs}{window}", df, weights=weights_col, **options)
+        if results._causes:
+            raise SpecError(
+                "A SurvivalModel has one event, and so have lifelines' tools. Competing risks are fitted by tg.fit(), "
+                "and scored by tg.cross_validate() and by tg.metrics with cause=."
+            )
+        self._results, self._settings, self.formula = results, settings, rhs
+        self._kind, self.weights_col = kind, weights_col
+        self.cluster_col, self.strata = settings.cluster_col, settings.strata_columns or None
+        self.robust = settings.robust or settings.cluster_col is not None
+        for name in ("duration_col", "event_col", "entry_col", "lower_bound_col", "upper_bound_col"):
+            setattr(self, name, columns.get(name))
+        return self
+
+    def _again(self, df: pd.DataFrame) -> SurvivalModel:
+        """A fit of the same model to other right-censored rows."""
+        columns = {"event_col": self.event_col, "entry_col": self.entry_col, "weights_col": self.weights_col}
+        return self.fit(df, str(self.duration_col), **columns, **vars(self._settings))
+
+    # -- what was found -----------------------------------------------------------------------------------------------
+
+    @property
+    def results_(self) -> GPResults | RegressionResults | MixtureResults:
+        """The fit: `tobitgp.RegressionResults`, `tobitgp.GPResults` or `tobitgp.MixtureResults`.
+
+        Raises
+        ------
+        NotFittedError
+            Before there is one.
+        """
+        if self._results is None:
+            raise NotFittedError("This SurvivalModel has not been fitted: call fit(df, duration_col, event_col) first.")
+        return self._results
+
+    @property
+    def _censoring_type(self) -> Any:
+        """What lifelines' tools ask a fitter for."""
+        from lifelines.utils import CensoringType
+
+        return CensoringType[self._kind.upper()]
+
+    log_likelihood_ = property(parameters.log_likelihood_)
+    AIC_ = property(parameters.AIC_)
+    BIC_ = property(parameters.BIC_)
+    params_ = property(parameters.params_)
+    variance_matrix_ = property(parameters.variance_matrix_)
+    standard_errors_ = property(parameters.standard_errors_)
+    confidence_intervals_ = property(parameters.confidence_intervals_)
+    summary = property(parameters.summary)
+    print_summary = parameters.print_summary
+    log_likelihood_ratio_test = parameters.log_likelihood_ratio_test
+
+    durations = property(observed_rows.durations)
+    event_observed = property(observed_rows.event_observed)
+    entry = property(observed_rows.entry)
+    entries = property(observed_rows.entry)
+    weights = property(observed_rows.weights)
+    lower_bound = property(observed_rows.lower_bound)
+    upper_bound = property(observed_rows.upper_bound)
+    timeline = property(observed_rows.timeline)
+    median_survival_time_ = property(observed_rows.median_survival_time_)
+    mean_survival_time_ = property(observed_rows.mean_survival_time_)
+
+    hazard_ratios_ = property(proportional_hazards.hazard_ratios_)
+    baseline_hazard_ = property(proportional_hazards.baseline_hazard_)
+    baseline_cumulative_hazard_ = property(proportional_hazards.baseline_cumulative_hazard_)
+    baseline_survival_ = property(proportional_hazards.baseline_survival_)
+    predict_partial_hazard = proportional_hazards.predict_partial_hazard
+    predict_log_partial_hazard = proportional_hazards.predict_log_partial_hazard
+    compute_residuals = proportional_hazards.compute_residuals
+    compute_followup_hazard_ratios = proportional_hazards.compute_followup_hazard_ratios
+    check_assumptions = proportional_hazards.check_assumptions
+
+    plot = coefficient_figures.plot
+    plot_partial_effects_on_outcome = coefficient_figures.plot_partial_effects_on_outcome
+    plot_covariate_groups = coefficient_figures.plot_partial_effects_on_outcome
+
+    @property
+    def concordance_index_(self) -> float:
+        """Concordance with the training rows, a share of pairs, ``results_.concordance_index_``."""
+        return self.results_.concordance_index_
+
+    @reads_frames
+    def score(self, df: Frame, scoring_method: str = "log_likelihood", *, weights: Any = None) -> float:
+        """See :meth:`tobitgp.GPResults.score`; rows count by ``weights_col`` where ``df`` holds it."""
+        if weights is None and self.weights_col in column_names(df):
+            weights = self.weights_col
+        return self.results_.score(df, scoring_method, weights=weights)
+
+    # -- predictions --------------------------------------------------------------------------------------------------
+
+    predict_survival_function = predictions.predict_survival_function
+    predict_cumulative_hazard = predictions.predict_cumulative_hazard
+    predict_hazard = predictions.predict_hazard
+    predict_percentile = predictions.predict_percentile
+    predict_median = predictions.predict_median
+    predict_expectation = predictions.predict_expectation
+    predict_restricted_mean = predictions.predict_restricted_mean
+
+    def __repr__(self) -> str:
+        if self._results is None:
+            return f"SurvivalModel: {self.rhs} (not fitted)"
+        words = repr(self._results).split("\n")
+        return "\n".join([f"SurvivalModel: {self._results.formula}", words[1]])
