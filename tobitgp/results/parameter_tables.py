@@ -106,7 +106,7 @@ def cov_params(
         Of a mixture: with what censoring hides allowed for, its default, by maximum likelihood the inverse of the
         observed information; or of the variational posterior itself, which takes censored rows for seen ones.
     r_matrix : (k, p) array, optional
-        Weights of the p parameters in k combinations, whose covariance is given.
+        Weights, pure numbers, of the p parameters in k combinations, whose covariance is given.
     column : int or list of int, optional
         Place of a parameter, whose variance is given, or places of several.
 
