@@ -44,3 +44,13 @@ def durations(seed=0, n=120):
             "upper": life + width,
         }
     )
+
+
+def lifetimes(seed=3, n=400):
+    """Right-censored lives of two kinds, early failures and wear, with bounds."""
+    rng = np.random.default_rng(seed)
+    early = rng.random(n) < 0.3
+    life = np.where(early, 1.0 * rng.weibull(1.5, n), 30.0 * rng.weibull(3.0, n))
+    end = rng.uniform(5.0, 50.0, n)
+    data = pd.DataFrame({"time": np.minimum(life, end), "event": (life <= end).astype(int)})
+    return data.assign(lower=data["time"], upper=np.where(data["event"] == 1, 1.1 * data["time"], np.inf))

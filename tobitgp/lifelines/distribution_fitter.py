@@ -140,13 +140,13 @@ class DistributionFitter(ResultsFitter):
         values, covariance = super()._estimated()
         row = self._row
         if row.of_ours is None or row.parameters is None:
-            free = [name for name in values.index if name != "weight[1]"]
-            where = [values.index.get_loc(name) for name in free]
-            return values[free], covariance[np.ix_(where, where)]
-        theirs, slopes = row.of_ours(values.to_numpy())
+            free = np.flatnonzero(values.index != "weight[1]")
+            return values.iloc[free], covariance[np.ix_(free, free)]
+        theirs, slopes = row.of_ours(values.to_numpy(dtype=np.float64))
         for name, value in zip(row.parameters, theirs, strict=True):
             setattr(self, name, value)
-        return pd.Series(theirs, index=list(row.parameters)), np.asarray(slopes) @ covariance @ np.transpose(slopes)
+        J = np.array(slopes, dtype=np.float64)
+        return pd.Series(theirs, index=list(row.parameters)), J @ covariance @ J.T
 
     @property
     def _compare_to_values(self) -> Array:

@@ -35,6 +35,8 @@ def check_arguments(given: Mapping[str, Any]) -> None:
     if "lower_bound" in columns:
         late = columns["lower_bound"] > columns["upper_bound"]
         _refuse("lower_bound", columns, lambda x: late, "these are above upper_bound. Exchange or correct them")
+        exact = columns["lower_bound"] == columns["upper_bound"]
+        _refuse("event_observed", columns, lambda x: x != exact, "1 is an event at equal bounds. Leave it out")
     if given.get("timeline") is not None:
         _numbers("timeline", given["timeline"])
     if given.get("alpha") is not None:

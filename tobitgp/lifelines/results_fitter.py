@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from tobitgp.lifelines.fitter_input import check_arguments, table_of
 from tobitgp.lifelines.univariate_names import UNIVARIATE_NAMES
 from tobitgp.posterior.questions import CURVES, Question, probability
 from tobitgp.results.predict import check_alpha
+from tobitgp.results.survival import Times
 from tobitgp.typing import Array
 
 _CURVES = ("survival_function", "hazard", "cumulative_hazard", "cumulative_density", "density")
@@ -71,6 +72,8 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
     _known = False  # whether lifelines has this distribution
     _tied = 0  # parameters that follow from the others
     _fit_kwargs: dict[str, Any]
+    _label: str | None
+    alpha: float
     results_: Any
 
     def __init__(self, fitter_name: str, alpha: float, label: str | None) -> None:
@@ -109,7 +112,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         weighted = None if weights is None else "weight"
         options = {"family": self._family, "weights": weighted, "progress": bool(show_progress), **self._fit_kwargs}
         self.results_ = fit(formula.format(self._rhs), data, **options)
-        self._times = self.results_._time_rows(pd.DataFrame(index=[0]), (), bands=True).times
+        self.__dict__.pop("_times", None)
         self.log_likelihood_ = self.results_.llf
         values, covariance = self._estimated()
         self._fitted_parameter_names, self._fitted_parameters_ = list(values.index), values.to_numpy()
@@ -117,6 +120,15 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         for name in _CURVES:
             setattr(self, f"{name}_", getattr(self, f"{name}_at_times")(self.timeline).to_frame())
         return self
+
+    @cached_property
+    def _times(self) -> Times:
+        """What is known of the durations of any subject."""
+        found: Times = self.results_._time_rows(pd.DataFrame(index=[0]), (), bands=True).times
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_times"}  # it holds functions
 
     def _estimated(self) -> tuple[pd.Series[float], Array]:
         """Parameters in lifelines' terms, and their covariance."""

@@ -109,7 +109,8 @@ UNIVARIATE_CLASSES: Mapping[str, frozenset[str]] = {
         "cumulative_hazard_at_times divide durations entry event_observed event_table fit fit_interval_censoring "
         "fit_left_censoring fit_right_censoring hazard_at_times label lower_bound median_survival_time_ percentile "
         "plot plot_cumulative_density plot_cumulative_hazard plot_density plot_hazard plot_loglogs "
-        "plot_survival_function predict subtract survival_function_ survival_function_at_times timeline upper_bound weights"
+        "plot_survival_function predict subtract survival_function_ survival_function_at_times timeline upper_bound "
+        "weights"
     ),
     "WeibullFitter": frozenset(UNIVARIATE_NAMES) - {"plot_loglogs"},
 }
