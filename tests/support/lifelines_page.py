@@ -24,10 +24,15 @@ import tobitgp as tg
 lung = tg.datasets.load("lung")
 model = tg.lifelines.DistributionFitter("gengamma").fit(lung["time"], lung["event"])
 mixture = tg.lifelines.MixtureFitter("select").fit(lung["time"], lung["event"])
-mixture.selection_                                    # the numbers of components that were tried
+mixture.selection_  # the numbers of components that were tried
 mixture.plot_components()
-left = mixture.predict([90], conditional_after=lung["time"])   # of units with an age: a warranty forecast
+ages = lung.loc[lung["event"] == 0, "time"]
+left = mixture.predict([90], conditional_after=ages)
+failures = (1 - left.loc[90]).sum()
 ```
+
+The last three lines are a warranty forecast. Censored subjects have survived `ages`. `left` has the probability that
+each survives 90 days more, and `failures` is the expected number of events in these days.
 
 `tobitgp.lifelines` also has the names `WeibullFitter`, `ExponentialFitter`, `LogNormalFitter`, `LogLogisticFitter` and
 `GeneralizedGammaFitter`. They call `DistributionFitter`, and take `alpha` and `label` as in lifelines. A script for
@@ -62,9 +67,9 @@ FUNCTIONS = """## Functions of lifelines
 | `lifelines.utils.median_survival_times`, `restricted_mean_survival_time`, `qth_survival_time` | all fitters |
 | `lifelines.plotting.rmst_plot`, `loglogs_plot` | all fitters |
 | `lifelines.plotting.add_at_risk_counts` | all fitters of right-censored durations |
-| `lifelines.plotting.qq_plot`, `cdf_plot` | Weibull, exponential, log-normal, log-logistic. lifelines refuses other \
-distributions, its generalised gamma included; `results_.plot_cox_snell()` and `plot_survival()` compare these with \
-the data. |
+| `lifelines.plotting.qq_plot`, `cdf_plot` | Weibull, exponential, log-normal, log-logistic. Other distributions raise \
+an error of lifelines, as its own generalised gamma does; `results_.plot_cox_snell()` and `plot_survival()` compare \
+these with the data. |
 | `lifelines.utils.find_best_parametric_model(..., additional_models=[...])` | fitters by maximum likelihood, such as \
 `MixtureFitter(2, method="em")` |
 | `lifelines.statistics.survival_difference_at_fixed_point_in_time_test` | all fitters |

@@ -142,7 +142,7 @@ class DistributionFitter(ResultsFitter):
         if row.of_ours is None or row.parameters is None:
             free = np.flatnonzero(values.index != "weight[1]")
             return values.iloc[free], covariance[np.ix_(free, free)]
-        theirs, slopes = row.of_ours(values.to_numpy(dtype=np.float64))
+        theirs, slopes = row.of_ours(np.asarray(values, dtype=np.float64))
         for name, value in zip(row.parameters, theirs, strict=True):
             setattr(self, name, value)
         J = np.array(slopes, dtype=np.float64)

@@ -80,13 +80,13 @@ class MixtureFitter(ResultsFitter):
 
     @property
     def components_(self) -> pd.DataFrame:
-        """A row for each component: weight, parameters in units of the durations, numbers of subjects."""
+        """A row for each component: weight, parameters in units of the durations, numbers of subjects; (MIX1)."""
         found: pd.DataFrame = self.results_.components
         return found
 
     @property
     def selection_(self) -> pd.DataFrame:
-        """A row for each number of components that was tried, best first, with the evidence in nats or the BIC."""
+        """A row for each number of components that was tried, best first, with evidence in nats or BIC: (MIX17)."""
         found: pd.DataFrame = self.results_.selection
         return found
 

@@ -66,7 +66,7 @@ UNIVARIATE_NAMES: Mapping[str, ForeignName] = {
     "AIC_": _here("As there. The weights of a mixture are counted once less.", _LIKELIHOOD),
     "BIC_": _here("By the number of rows, as there. The weights of a mixture are counted once less.", _LIKELIHOOD),
     # Curves
-    "survival_function_": _same("By the timeline. Of a posterior that of the predictive distribution, as all curves."),
+    "survival_function_": _same("By the timeline. All curves of a posterior are those of the predictive distribution."),
     "cumulative_hazard_": _same("By the timeline."),
     "hazard_": _same("By the timeline."),
     "density_": _same("By the timeline."),
