@@ -48,8 +48,9 @@ def theirs():
 
 
 def test_the_table_has_every_name_of_the_installed_version(theirs):
-    assert {kind: set(names) for kind, names in UNIVARIATE_CLASSES.items()} == theirs
-    assert set().union(*theirs.values()) == set(UNIVARIATE_NAMES)
+    for kind, names in theirs.items():
+        assert names <= UNIVARIATE_CLASSES[kind]
+    assert set().union(*UNIVARIATE_CLASSES.values()) == set(UNIVARIATE_NAMES)
 
 
 def test_the_page_shows_the_table():

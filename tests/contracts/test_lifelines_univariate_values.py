@@ -327,3 +327,32 @@ def test_moments_of_the_curves_agree():
     model = fit(tg.lifelines.DistributionFitter("gengamma"), "right", durations())
     area = quad(lambda t: float(model.density_at_times(t).iloc[0]), 0.0, 10.0)[0]
     assert area == pytest.approx(float(model.cumulative_density_at_times(10.0).iloc[0]), rel=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["weibull", "gompertz", "gengamma", "mixture"])
+def test_curves_begin_at_zero(kind):
+    data = lifetimes()
+    model = tg.lifelines.MixtureFitter(2) if kind == "mixture" else tg.lifelines.DistributionFitter(kind)
+    model.fit(data["time"], data["event"], timeline=[0.0, 1.0], ci_labels=np.array(["low", "high"]))
+    start = [getattr(model, f"{curve}_").iloc[0, 0] for curve in ("survival_function", "cumulative_hazard")]
+    assert start == [1.0, 0.0]
+    for curve in CURVES:
+        limits = getattr(model, f"confidence_interval_{curve}_")
+        assert list(limits.columns) == ["low", "high"]
+        assert (limits.loc[1.0, "low"] < getattr(model, f"{curve}_").loc[1.0]).all()
+    np.testing.assert_array_equal(model.confidence_interval_survival_function_.loc[0.0], [1.0, 1.0])
+
+
+def test_a_fit_that_fails_leaves_none():
+    model = tg.lifelines.DistributionFitter().fit(T)
+    with pytest.raises(DataError):
+        model.fit(T, entry=[0.0, 5.0, 0.0])
+    with pytest.raises(UnavailableError, match="not been fitted"):
+        model.survival_function_  # noqa: B018
+    with pytest.raises(UnavailableError, match="not been fitted"):
+        model.median_survival_time_  # noqa: B018
+    model.fit(T)
+    with pytest.raises(DataError):  # before anything is changed
+        model.fit([0.0, 1.0])
+    assert len(model.durations) == 3
+    assert model.median_survival_time_ > 1.0

@@ -108,12 +108,12 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         self.timeline = even if timeline is None else np.sort(np.asarray(timeline, dtype=np.float64))
         self._label = label or self._label or f"{self._class_name.removesuffix('Fitter')}_estimate"
         self._ci_labels, self.alpha = ci_labels, self.alpha if alpha is None else alpha
-        self.__dict__.pop("_event_table", None)
+        for name in ("results_", "_times", "_event_table", *(f"{curve}_" for curve in _CURVES)):
+            self.__dict__.pop(name, None)  # of an earlier fit
         formula, data = table_of(self, self._censoring_type.value)
         weighted = None if weights is None else "weight"
         options = {"family": self._family, "weights": weighted, "progress": bool(show_progress), **self._fit_kwargs}
         self.results_ = fit(formula.format(self._rhs), data, **options)
-        self.__dict__.pop("_times", None)
         self.log_likelihood_ = self.results_.llf
         values, covariance = self._estimated()
         self._fitted_parameter_names, self._fitted_parameters_ = list(values.index), values.to_numpy()
@@ -189,8 +189,9 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
             return super()._compute_confidence_bounds_of_transform(transform, alpha, ci_labels, timeline)
         question, posterior = self._question(transform.__name__, timeline)
         band = posterior.spread_over().band(question, 1.0 - alpha)
-        names = ci_labels or [f"{self.label}_{side}_{1.0 - alpha:g}" for side in ("lower", "upper")]
-        ends = [np.ravel(band[side]) for side in ("lower", "upper")]
+        sides = ("lower", "upper")
+        names = [f"{self.label}_{side}_{1.0 - alpha:g}" for side in sides] if ci_labels is None else ci_labels
+        ends = [np.ravel(band[side]) for side in sides]
         return pd.DataFrame(dict(zip(names, ends, strict=True)), index=timeline)
 
     def _compute_confidence_bounds_of_parameters(self) -> pd.DataFrame:
