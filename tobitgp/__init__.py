@@ -42,7 +42,7 @@ _NAMES = {
     "survival_model": "SurvivalModel",
     "versions": "show_versions",
 }
-_MODULES = "datasets distributions errors metrics nondetects sklearn"
+_MODULES = "datasets distributions errors lifelines metrics nondetects sklearn"
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 
 __all__ = sorted([*_HOMES, *_MODULES.split()])

@@ -1,6 +1,7 @@
 from tobitgp import datasets as datasets
 from tobitgp import distributions as distributions
 from tobitgp import errors as errors
+from tobitgp import lifelines as lifelines
 from tobitgp import metrics as metrics
 from tobitgp import nondetects as nondetects
 from tobitgp import sklearn as sklearn

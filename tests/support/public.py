@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import tobitgp as tg
 
-ROOMS = ("metrics", "distributions", "datasets", "errors", "nondetects", "sklearn")
+ROOMS = ("metrics", "distributions", "datasets", "errors", "lifelines", "nondetects", "sklearn")
 
 # What questions to a fit give back: nobody makes one, everybody reads them.
 ANSWERS = (

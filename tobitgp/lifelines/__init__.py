@@ -1,0 +1,20 @@
+"""Fits in the form of lifelines' fitters, for the functions of lifelines that take those."""
+
+from functools import partial as _partial
+
+try:
+    import lifelines as _lifelines  # noqa: F401
+except ImportError as error:
+    raise ImportError("tg.lifelines needs lifelines 0.30 or newer: pip install lifelines") from error
+
+from tobitgp.lifelines.distribution_fitter import DistributionFitter
+from tobitgp.lifelines.mixture_fitter import MixtureFitter
+
+# For scripts that import these from lifelines.
+WeibullFitter = _partial(DistributionFitter, "weibull")
+ExponentialFitter = _partial(DistributionFitter, "exponential")
+LogNormalFitter = _partial(DistributionFitter, "lognormal")
+LogLogisticFitter = _partial(DistributionFitter, "loglogistic")
+GeneralizedGammaFitter = _partial(DistributionFitter, "gengamma")
+
+__all__ = ["DistributionFitter", "MixtureFitter"]

@@ -1,0 +1,116 @@
+"""Every public name of two univariate fitters of lifelines, and what it means in `tobitgp.lifelines`.
+
+The errors of missing names, the page of the reference and the tests use this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tobitgp.results.interfaces.statsmodels_names import ForeignName
+
+
+def _same(words: str, instead: str = "") -> ForeignName:
+    return ForeignName("same", words, instead)
+
+
+def _here(words: str, instead: str = "") -> ForeignName:
+    return ForeignName("here", words, instead)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_WEIBULL = "A parameter of the Weibull distribution"
+_PARAMS = "Of other distributions params_ has the parameters."
+_LIKELIHOOD = (
+    "A posterior has no maximum of the likelihood: results_.log_evidence compares fits, and MixtureFitter(..., "
+    "method='em') is by maximum likelihood."
+)
+_BAND = (
+    "For distributions of lifelines as of WeibullFitter, the value plus and minus multiples of its standard error; "
+    "else that of results_, which stays in the range of the curve."
+)
+
+UNIVARIATE_NAMES: Mapping[str, ForeignName] = {
+    # Fit
+    "fit": _here("Arguments as of WeibullFitter, in its order; initial_point and fit_options are without effect."),
+    "fit_right_censoring": _here("The same as `fit`."),
+    "fit_left_censoring": _here(
+        "Arguments as of `fit`. With a late entry the event lies between entry and duration; lifelines takes the "
+        "probability that it lies before the duration."
+    ),
+    "fit_interval_censoring": _here("Arguments as of WeibullFitter; an upper bound may be infinite."),
+    "alpha": _same("One minus the probability of intervals."),
+    "label": _same("Name of the columns of curves."),
+    "durations": _same("As given to fit().", "It has lower_bound and upper_bound."),
+    "lower_bound": _same("As given to fit_interval_censoring().", "It has durations."),
+    "upper_bound": _same("As given to fit_interval_censoring().", "It has durations."),
+    "event_observed": _same("1 for an event, 0 for a censored duration; of intervals 1 where both ends are equal."),
+    "entry": _same("Times of late entry, 0 without."),
+    "weights": _same("Frequency weights, 1 without."),
+    "timeline": _same("Times of the curves: as given, or up to 500 from the first to the last duration."),
+    "event_table": _same("Numbers at risk, censored and observed by time; None if not right-censored."),
+    # Estimates
+    "params_": _same("By name. A distribution that lifelines does not have, or a mixture, has the names of tg.fit()."),
+    "lambda_": _same(f"{_WEIBULL}, the time at which 37% survive.", _PARAMS),
+    "rho_": _same(f"{_WEIBULL}, its shape.", _PARAMS),
+    "variance_matrix_": _here("By the observed information, as there; of a posterior by linear response."),
+    "summary": _here(
+        "The columns of lifelines. `cmp to`, `z` and `p` are NaN for parameters without a value of no effect; these "
+        "have the limits of results_.conf_int()."
+    ),
+    "print_summary": _here("As there; results_.summary() is printed where lifelines has no such distribution."),
+    "log_likelihood_": _here("NaN of a posterior; results_.log_evidence compares these."),
+    "AIC_": _here("As there. The weights of a mixture are counted once less.", _LIKELIHOOD),
+    "BIC_": _here("By the number of rows, as there. The weights of a mixture are counted once less.", _LIKELIHOOD),
+    # Curves
+    "survival_function_": _same("By the timeline. All curves of a posterior are those of the predictive distribution."),
+    "cumulative_hazard_": _same("By the timeline."),
+    "hazard_": _same("By the timeline."),
+    "density_": _same("By the timeline."),
+    "cumulative_density_": _same("By the timeline."),
+    "survival_function_at_times": _same("A Series by time; predict(conditional_after=) is that of units with an age."),
+    "cumulative_hazard_at_times": _same("A Series by time."),
+    "hazard_at_times": _here("A Series by time, per unit of time. KaplanMeierFitter has none."),
+    "density_at_times": _same("A Series by time, per unit of time."),
+    "cumulative_density_at_times": _same("A Series by time."),
+    "confidence_interval_": _here(f"Of the cumulative hazard, where that of KaplanMeierFitter is of survival. {_BAND}"),
+    "confidence_interval_cumulative_hazard_": _here(_BAND),
+    "confidence_interval_hazard_": _here(_BAND),
+    "confidence_interval_density_": _here(_BAND),
+    "confidence_interval_survival_function_": _here(_BAND),
+    "confidence_interval_cumulative_density_": _here(_BAND),
+    # Questions
+    "predict": _here("Survival at times, as there; with conditional_after= of units that have survived so long."),
+    "percentile": _here("As there; with conditional_after= the remaining time."),
+    "median_survival_time_": _same("The time at which survival is one half."),
+    "conditional_time_to_event_": _here(
+        "Computed from the distribution. lifelines reads it off the timeline, and has none beyond its end."
+    ),
+    "subtract": _here("Differences of cumulative hazards, as of WeibullFitter; of survival in KaplanMeierFitter."),
+    "divide": _here("Ratios of cumulative hazards, as of WeibullFitter; of survival in KaplanMeierFitter."),
+    # Figures
+    "plot": _same("plot_cumulative_hazard() with a DeprecationWarning."),
+    "plot_survival_function": _same("By lifelines, with the intervals above."),
+    "plot_cumulative_hazard": _same("By lifelines, with the intervals above."),
+    "plot_cumulative_density": _same("By lifelines, with the intervals above."),
+    "plot_density": _here("By lifelines. KaplanMeierFitter has none."),
+    "plot_hazard": _here("By lifelines. KaplanMeierFitter has none."),
+    "plot_loglogs": _same("As of KaplanMeierFitter."),
+}
+
+# Names of lifelines 0.30 by class, after a fit to right-censored durations and one to intervals.
+UNIVARIATE_CLASSES: Mapping[str, frozenset[str]] = {
+    "KaplanMeierFitter": _words(
+        "alpha conditional_time_to_event_ confidence_interval_ confidence_interval_cumulative_density_ "
+        "confidence_interval_survival_function_ cumulative_density_ cumulative_density_at_times "
+        "cumulative_hazard_at_times divide durations entry event_observed event_table fit fit_interval_censoring "
+        "fit_left_censoring fit_right_censoring hazard_at_times label lower_bound median_survival_time_ percentile "
+        "plot plot_cumulative_density plot_cumulative_hazard plot_density plot_hazard plot_loglogs "
+        "plot_survival_function predict subtract survival_function_ survival_function_at_times timeline upper_bound "
+        "weights"
+    ),
+    "WeibullFitter": frozenset(UNIVARIATE_NAMES) - {"plot_loglogs"},
+}
