@@ -100,7 +100,9 @@ def finegray(formula: str, data: Frame, cause: str | int, *, weights: str | None
     weight = np.ones(len(frame)) if weights is None else _positive(frame[weights])
     event = frame[written.column].to_numpy(dtype=object)
     case, seen = event == cause, np.ones(len(event), dtype=bool) if censored is None else event != censored
-    row, start, stop, factor = (np.concatenate(each) for each in zip(*_intervals(time, seen, case, weight), strict=True))
+    row, start, stop, factor = (
+        np.concatenate(each) for each in zip(*_intervals(time, seen, case, weight), strict=True)
+    )
     row = row.astype(np.intp)
     order = np.lexsort((start, row))
     row, start, stop, factor = row[order], start[order], stop[order], factor[order]
@@ -115,8 +117,8 @@ def _read(formula: Any) -> CauseFormula:
     written = read_causes(text)
     if written is None or "," in written.times:
         raise FormulaError(
-            f"formula={formula!r}: finegray() takes the columns of times and causes, as 'Surv(time, cause)'. Late entry "
-            "is not supported; use tg.fit('Surv(start, stop, cause) ~ ...') and its cumulative incidences."
+            f"formula={formula!r}: finegray() takes the columns of times and causes, as 'Surv(time, cause)'. Late "
+            "entry is not supported; use tg.fit('Surv(start, stop, cause) ~ ...') and its cumulative incidences."
         )
     return written
 

@@ -39,9 +39,7 @@ def _by_censoring(judged: Judged, by_weight: Array, t: float) -> Array:
     left = np.maximum(at_risk - died, censored)
     hazard = np.divide(censored, left, out=np.zeros(len(times)), where=censored > 0.0)
     # Of each time the sum over test rows whose weights its hazard enters: events before, others up to t.
-    until = np.where(
-        rows.time <= t, np.searchsorted(times, rows.time, "left"), np.searchsorted(times, t, side="right")
-    )
+    until = np.where(rows.time <= t, np.searchsorted(times, rows.time, "left"), np.searchsorted(times, t, side="right"))
     sums = np.cumsum(np.bincount(until, weights=by_weight, minlength=len(times) + 1)[::-1])[::-1][1:]
     rate = np.divide(sums, left - censored, out=np.zeros(len(times)), where=(left > censored) & (times > after))
     passed = np.append(0.0, np.cumsum(rate * hazard))

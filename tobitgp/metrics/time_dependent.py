@@ -70,8 +70,9 @@ def cumulative_dynamic_auc(
     interpolation, entry, weights, landmark, cause
         As in `brier_score`.
     interval : float, optional
-        Probability of intervals, by which ``auc`` is a table with standard errors: those of (MET17), by the influence of each row,
-        that of training rows on G too. Rows that are the same in train and test count once.
+        Probability of intervals, by which ``auc`` is a table with standard errors, (MET17): those of the
+        influence of each row, that of training rows on G too. Rows that train and test share count once where they
+        are the same samples.
 
     Returns
     -------
@@ -207,8 +208,9 @@ def brier_score(
         Of competing risks: the cause that is predicted. Events are then whole numbers, of which 0 is censored; text,
         of which "censored" is; or categories, of which the first is.
     interval : float, optional
-        Probability of intervals, by which the scores come in a table with standard errors: those of (MET17), by the influence of each row,
-        that of training rows on G too. Rows that are the same in train and test count once.
+        Probability of intervals, by which the scores come in a table with standard errors, (MET17): those of the
+        influence of each row, that of training rows on G too. Rows that train and test share count once where they
+        are the same samples.
 
     Returns
     -------

@@ -32,13 +32,13 @@ from tobitgp.results.interfaces import classical_tests, robust, row_values
 from tobitgp.results.likelihood import bootstrap
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.parameter_estimates import CovKind
-from tobitgp.results.scale_hypotheses import WithScales
 from tobitgp.results.predict import check_level, check_what, prediction_table, read_questions
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, Scores, ask
+from tobitgp.results.scale_hypotheses import WithScales
 from tobitgp.results.survival import TimeRows
 from tobitgp.results.terms import find_terms, model_terms
 from tobitgp.results.views import ModelData, ModelView

@@ -61,7 +61,7 @@ def hazard_ratios_over_time(
     >>> res = tg.fit("Surv(time, event) ~ age + tv(ph_karno)", lung, family="ph")
     >>> table = res.hazard_ratios_over_time("ph_karno", times=[90, 365], unit=10)
     >>> table["exp(coef)"].round(1)
-    column    time 
+    column    time
     ph_karno  90.0     0.7
               365.0    1.0
     Name: exp(coef), dtype: float64
