@@ -134,7 +134,7 @@ def _positive(column: pd.Series[Any]) -> Array:
     return values
 
 
-def _intervals(time: Array, seen: BoolArray, case: BoolArray, weight: Array) -> Iterator[tuple[Array, ...]]:
+def _intervals(time: Array, seen: BoolArray, case: BoolArray, weight: Array) -> Iterator[tuple[Any, ...]]:
     """Rows, their begins and ends, and factors of their weights."""
     n = len(time)
     yield np.arange(n), np.zeros(n), time, np.ones(n)

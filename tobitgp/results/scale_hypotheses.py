@@ -48,8 +48,8 @@ def on_log_scale(
     """Hypotheses about values of positive parameters, or ratios of two, as ones about their logarithms."""
     R, null, out, positive = R.copy(), null.copy(), list(names), np.array(logs)
     for k, name in enumerate(names):
-        at = np.flatnonzero(R[k] * positive)
-        if not len(at):
+        at = np.flatnonzero(R[k] * positive).tolist()
+        if not at:
             continue
         weights, value = R[k][at], null[k]
         one, two = len(at) == 1 and weights[0] * value > 0.0, len(at) == 2 and weights.prod() < 0.0 and value == 0.0

@@ -37,7 +37,7 @@ def scores(train, test, S, cause=None, of_train=None, of_test=None):
     event, case = code > 0, code > 0 if cause is None else code == cause
     brier, areas = [], []
     for f, t in zip(S, GRID, strict=True):
-        w = c * np.where(time > t, 1.0 / by(t), np.where(event, 1.0 / before(time), 0.0))
+        w = c * np.where(time > t, 1.0 / by(t), np.where(event, 1.0 / np.maximum(before(time), 1e-12), 0.0))
         brier.append((w * np.where(case & (time <= t), f**2, (1.0 - f) ** 2)).sum() / c.sum())
         one = case & (time <= t)
         won = (f[one][:, None] < f[~one]) + 0.5 * (f[one][:, None] == f[~one])
