@@ -45,16 +45,17 @@ def calibration_slope(
     interpolation
         As in `brier_score`.
     entry : (n,) array, optional
-        From when on each row was followed.
+        From when on each row was followed, on the scale of the index.
     weights : (n,) array, optional
-        Frequency weights.
+        Frequency weights, numbers of copies.
     interval : float
         Probability of the intervals.
 
     Returns
     -------
     DataFrame
-        Rows ``in the large`` (0 if calibrated) and ``slope`` (1 if calibrated), columns ``estimate, se, lower, upper``.
+        Rows ``in the large`` (0 if calibrated) and ``slope`` (1 if calibrated), columns ``estimate, se, lower, upper``;
+        pure numbers, the first a logarithm.
 
     Raises
     ------

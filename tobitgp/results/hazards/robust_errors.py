@@ -41,7 +41,8 @@ def robust_hazard_ratios(results: Fit, groups: Any = None, alpha: float = 0.05) 
     Returns
     -------
     DataFrame
-        Columns ``coef, se(coef), robust se, exp(coef), lower, upper, z, p``; the last four use the robust error.
+        Columns ``coef, se(coef), robust se, exp(coef), lower, upper, z, p``: the logarithm of the ratio for one unit of
+        the column and its two standard errors, the ratio, a pure number, and what the robust error gives.
 
     Raises
     ------
