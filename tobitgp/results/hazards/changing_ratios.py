@@ -60,11 +60,8 @@ def hazard_ratios_over_time(
     >>> lung = tg.datasets.load("lung").dropna(subset=["ph_karno"])
     >>> res = tg.fit("Surv(time, event) ~ age + tv(ph_karno)", lung, family="ph")
     >>> table = res.hazard_ratios_over_time("ph_karno", times=[90, 365], unit=10)
-    >>> table["exp(coef)"].round(1)
-    column    time
-    ph_karno  90.0     0.7
-              365.0    1.0
-    Name: exp(coef), dtype: float64
+    >>> table["exp(coef)"].round(1).to_dict()
+    {('ph_karno', 90.0): 0.7, ('ph_karno', 365.0): 1.0}
     """
     alpha, parts = check_alpha(alpha), results.parts
     training_rows(parts, "hazard_ratios_over_time()")
