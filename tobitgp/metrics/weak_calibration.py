@@ -31,8 +31,9 @@ def calibration_slope(
     Let :math:`d_i` say whether row i had its event by t, let :math:`E_i` be the predicted cumulative hazard from its
     entry to its end or t, and :math:`\eta_i = \log\{-\log S_i(t)\}`. In the model
     :math:`\log \operatorname{E} d_i = \log E_i + a + b\,\eta_i` of Poisson counts, a alone is calibration in the large,
-    the logarithm of observed over expected events; :math:`1 + b`, with a estimated too, is the slope. A slope below 1 says
-    that predictions differ too much between rows, as those of an overfitted model do. Censored rows need no weights.
+    the logarithm of observed over expected events; :math:`1 + b`, with a estimated too, is the slope. A slope below 1
+    says that predictions differ too much between rows, as those of an overfitted model do. Censored rows need no
+    weights.
 
     Parameters
     ----------
