@@ -11,12 +11,14 @@ from tobitgp.metrics.concordance import Concordance, concordance_counts, concord
 from tobitgp.metrics.density import mnll, nlpd
 from tobitgp.metrics.survival_curves import survival_at
 from tobitgp.metrics.time_dependent import DynamicAUC, brier_score, cumulative_dynamic_auc, integrated_brier_score
+from tobitgp.metrics.weak_calibration import calibration_slope
 
 __all__ = [
     "Concordance",
     "DCalibration",
     "DynamicAUC",
     "brier_score",
+    "calibration_slope",
     "concordance_counts",
     "concordance_index",
     "concordance_ipcw",

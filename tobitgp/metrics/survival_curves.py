@@ -240,6 +240,16 @@ class Judged(NamedTuple):
     censoring: CensoringTimes  # of the training rows
     grid: Array  # (m,), times
     values: Array  # (m, n), survival, one minus the incidence of the cause that is asked for, or scores
+    train: RightCensored  # the training rows
+    at_risk: BoolArray  # of all test rows, which of them are judged
+    since: float  # the landmark
+
+    @property
+    def same(self) -> bool:
+        """Whether the rows that are judged are training rows."""
+        return len(self.at_risk) == len(self.train.time) and all(
+            np.array_equal(one, other[self.at_risk]) for one, other in zip(self.rows, self.train, strict=True)
+        )
 
     def event_weights(self) -> Array:
         """Inverse probabilities (n,) of not being censored before one's event, 0 without an event by the last time."""
@@ -282,7 +292,8 @@ def read_judged(
         values = curves.at(grid, slice(None), "times holds")
         before = curves.at(np.array([since]), slice(None), "landmark") if since else np.ones((1, n))
         values = np.divide(values, before, out=np.zeros_like(values), where=before > 0.0)
-    return Judged(rows.rows(at_risk), censoring_times(seen, since), grid, values[:, at_risk])
+    of_train = censoring_times(seen, since)
+    return Judged(rows.rows(at_risk), of_train, grid, values[:, at_risk], seen, at_risk, since)
 
 
 def _read_landmark(landmark: Any, rows: RightCensored) -> tuple[float, BoolArray]:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from tobitgp.errors import DataError
 from tobitgp.metrics.metric_arguments import RightCensored
+from tobitgp.metrics.score_errors import standard_errors, with_interval
 from tobitgp.metrics.survival_curves import Interpolation, read_judged
 from tobitgp.numerics.nonparametric import aalen_johansen
 from tobitgp.typing import Array
@@ -19,13 +20,14 @@ class DynamicAUC(NamedTuple):
 
     Attributes
     ----------
-    auc : Series
-        An area, a share of pairs, for each time, times in the index.
+    auc : Series or DataFrame
+        An area, a share of pairs, for each time, times in the index; with ``interval=`` columns ``estimate, se, lower,
+        upper``.
     mean : float
         Their average, weighted by the share of rows that have their event from one time to the next.
     """
 
-    auc: pd.Series[float]
+    auc: pd.Series[float] | pd.DataFrame
     mean: float
 
 
@@ -40,6 +42,7 @@ def cumulative_dynamic_auc(
     weights: Any = None,
     landmark: float | None = None,
     cause: Any = None,
+    interval: float | None = None,
 ) -> DynamicAUC:
     r"""Area under the ROC curve that separates rows with an event by time t from rows without.
 
@@ -66,6 +69,10 @@ def cumulative_dynamic_auc(
         default the index of the frame.
     interpolation, entry, weights, landmark, cause
         As in `brier_score`.
+    interval : float, optional
+        Probability of intervals, by which ``auc`` is a table with standard errors, (MET17): those of the
+        influence of each row, that of training rows on G too. Rows that train and test share count once where they
+        are the same samples.
 
     Returns
     -------
@@ -109,13 +116,21 @@ def cumulative_dynamic_auc(
         raise DataError(f"times holds {grid[0]:g}, by which no test row has had its event: later times are needed.")
     gone = rows.weight * judged.event_weights()
     left = judged.censoring.weights(grid, "times holds") if rows.other.any() else np.ones(len(grid))
-    areas = np.array([_area(f, gone, w, rows, t) for t, w, f in zip(grid, left, judged.values, strict=True)])
-    auc = pd.Series(areas, index=pd.Index(grid, name="time"), name="auc")
-    return DynamicAUC(auc, _mean(areas, rows, grid))
+    found = [_area(f, gone, w, rows, t) for t, w, f in zip(grid, left, judged.values, strict=True)]
+    areas, index = np.array([area for area, _ in found]), pd.Index(grid, name="time")
+    mean = _mean(areas, rows, grid)
+    if interval is None:
+        return DynamicAUC(pd.Series(areas, index=index, name="auc"), mean)
+    by_weight = np.array([changes for _, changes in found])
+    se = standard_errors(judged, by_weight / rows.weight, by_weight)
+    return DynamicAUC(with_interval(areas, se, interval, index), mean)
 
 
-def _area(score: Array, gone: Array, left: float, rows: RightCensored, t: float) -> float:
-    """Area at one time; ``gone`` (n,) weights rows that had an event, ``left`` those that had none by then."""
+def _area(score: Array, gone: Array, left: float, rows: RightCensored, t: float) -> tuple[float, Array]:
+    """Area at one time, and its derivatives (n,) in the logarithms of the weights of rows.
+
+    ``gone`` (n,) weights rows that had an event, ``left`` those that had none by then.
+    """
     past = (rows.time <= t) & (gone > 0.0)
     case, control = past & rows.case, past & rows.other | (rows.time > t)
     order = np.argsort(score[control])
@@ -124,8 +139,14 @@ def _area(score: Array, gone: Array, left: float, rows: RightCensored, t: float)
     # Weight of the controls from each on, none beyond the last.
     mass = np.append(np.cumsum(weight[::-1])[::-1], 0.0)
     above, at_least = (mass[np.searchsorted(controls, score[case], side=side)] for side in ("right", "left"))
-    won = 0.5 * (gone[case] @ (above + at_least))
-    return float(won / (mass[0] * gone[case].sum()))
+    won, cases = 0.5 * (above + at_least) / mass[0], gone[case].sum()
+    area, changes = float(gone[case] @ won / cases), np.zeros(len(score))
+    changes[case] += gone[case] * (won - area) / cases
+    rank = np.argsort(score[case])
+    lost = np.append(0.0, np.cumsum(gone[case][rank]))  # weight of the cases below each
+    below, at_most = (lost[np.searchsorted(score[case][rank], controls, side=side)] for side in ("left", "right"))
+    changes[np.flatnonzero(control)[order]] += weight * (0.5 * (below + at_most) / cases - area) / mass[0]
+    return area, changes
 
 
 def _mean(areas: Array, rows: RightCensored, grid: Array) -> float:
@@ -146,7 +167,8 @@ def brier_score(
     weights: Any = None,
     landmark: float | None = None,
     cause: Any = None,
-) -> pd.Series[float]:
+    interval: float | None = None,
+) -> pd.Series[float] | pd.DataFrame:
     r"""Mean squared error of predicted survival at some times, weighted for right-censored rows.
 
     .. math:: B(t) = \frac{1}{\sum_i w_i} \sum_i w_i \Big\{ S_i(t)^2\, \frac{\delta_i\, 1[t_i \le t]}{G(t_i-)}
@@ -185,11 +207,16 @@ def brier_score(
     cause : optional
         Of competing risks: the cause that is predicted. Events are then whole numbers, of which 0 is censored; text,
         of which "censored" is; or categories, of which the first is.
+    interval : float, optional
+        Probability of intervals, by which the scores come in a table with standard errors, (MET17): those of the
+        influence of each row, that of training rows on G too. Rows that train and test share count once where they
+        are the same samples.
 
     Returns
     -------
-    Series
-        A score for each time, on the scale of squared probabilities, times in the index.
+    Series or DataFrame
+        A score for each time, on the scale of squared probabilities, times in the index; with ``interval`` columns
+        ``estimate, se, lower, upper``.
 
     Raises
     ------
@@ -236,8 +263,12 @@ def brier_score(
         np.where(rows.case & (rows.time <= t), S**2, (1.0 - S) ** 2) * np.where(rows.time > t, w, gone)
         for t, w, S in zip(grid, left, judged.values, strict=True)
     ]
-    scores = np.average(losses, axis=1, weights=rows.weight)
-    return pd.Series(scores, index=pd.Index(grid, name="time"), name="brier_score")
+    scores, index = np.average(losses, axis=1, weights=rows.weight), pd.Index(grid, name="time")
+    if interval is None:
+        return pd.Series(scores, index=index, name="brier_score")
+    each, n = np.array(losses), rows.weight.sum()
+    se = standard_errors(judged, (each - scores[:, None]) / n, rows.weight * each / n)
+    return with_interval(scores, se, interval, index)
 
 
 def integrated_brier_score(

@@ -245,7 +245,7 @@ def _rows_against(results: Fit, at: pd.DataFrame, reference: dict[str, Any], onl
         raise SpecError(f"No term that is compared uses {' or '.join(map(repr, at.columns))}.")
     others = [name for name in known if name not in at.columns]
     used = [*at.columns, *(name for name in others if any(mentions(x, name) for term in moved for x in term.texts))]
-    value = {name: reference[name] if name in reference else _usual(results, name) for name in used}
+    value = {name: reference[name] if name in reference else usual_value(results, name) for name in used}
     low = pd.DataFrame({name: [value[name]] * len(at) for name in used})
     high = low.assign(**{name: at[name] for name in at.columns})
     left_out = [term.name for term in terms if term not in moved]
@@ -274,7 +274,7 @@ def _shown(value: Any) -> str:
     return f"{value:.5g}" if isinstance(value, float | np.floating) else str(value)
 
 
-def _usual(results: Fit, name: str) -> Any:
+def usual_value(results: Fit, name: str) -> Any:
     """First level of a factor, median of a number."""
     levels = column_levels(results.parts, name)
     return order_value(results, name, MIDDLE) if levels is None else levels[0]

@@ -21,6 +21,7 @@ from tobitgp.results.fit import Fit
 from tobitgp.results.not_finite import warn_of_intervals
 from tobitgp.results.parameter_estimates import CovKind, Linear
 from tobitgp.results.predict import check_alpha
+from tobitgp.results.scale_hypotheses import on_log_scale
 from tobitgp.results.views import FRAME_COLUMNS
 from tobitgp.typing import Array
 
@@ -281,6 +282,21 @@ def _predictors(parts: LikelihoodParts) -> Iterator[tuple[Columns, Array]]:
         yield choose_columns(X, free), offset + choose_columns(X, ~free) @ b[~free]
 
 
+def _read(results: Fit, kind: CovKind | None, hypotheses: Any, r_matrix: Any) -> tuple[Any, Array, Array, list[str]]:
+    """Estimates and hypotheses about them; where text names a positive parameter, that is its logarithm."""
+    linear, columns = results._testable(kind)
+    given = _tested_columns(results, columns, hypotheses, r_matrix)
+    texts = [given] if isinstance(given, str) else given
+    if isinstance(texts, list | tuple) and all(isinstance(text, str) for text in texts):
+        known = results._with_scales(kind)
+        positive = {name for name, log in zip(known.columns, known.logs, strict=True) if log}
+        pattern = _coefficient(known.columns)
+        if any(_plain(found[0]) in positive for text in texts for found in pattern.finditer(text)):
+            read = read_constraints(known.columns, given)
+            return known.linear, *on_log_scale(known.columns, known.logs, *read)
+    return linear, *read_constraints(columns, given)
+
+
 def _tested_columns(results: Fit, columns: Sequence[str], hypotheses: Any, r_matrix: Any) -> Any:
     """Hypotheses, those about all parameters without the columns of parameters that are not tested."""
     if (hypotheses is None) == (r_matrix is None):
@@ -304,6 +320,8 @@ def t_test(
     """Hypotheses about coefficients of all formulas, of a mixture about all parameters, each on its own.
 
     By (REG10) of the theory pages, of a mixture with the covariance (LR2); tails under a prior are those of (PRE3).
+    Of a parameter that must be positive, such as sigma or a shape, the logarithm is tested: ``"sigma = 1"`` is
+    ``log(sigma) = 0``, and ``"sigma[a] = sigma[b]"`` that two of them are equal.
 
     Parameters
     ----------
@@ -334,9 +352,13 @@ def t_test(
                  coef  std err     z  P>|z|  lower  upper
     age = 0     -0.12     0.19 -0.61   0.54  -0.49   0.26
     age = quant -0.07     0.21 -0.34   0.73  -0.47   0.33
+    >>> lung = tg.datasets.load("lung")
+    >>> aft = tg.fit("Surv(time, event) ~ age + sex", lung, family="weibull")
+    >>> aft.t_test("sigma = 1").summary_frame()[["coef", "std err", "z"]].round(3)
+                     coef  std err      z
+    log(sigma) = 0 -0.282    0.062 -4.562
     """
-    linear, columns = results._testable(kind)
-    R, null, names = read_constraints(columns, _tested_columns(results, columns, hypotheses, r_matrix))
+    linear, R, null, names = _read(results, kind, hypotheses, r_matrix)
     found = ContrastResults(names, null, linear.combine(R, null))
     warn_of_intervals(results, "t_test()", pd.DataFrame(found.conf_int(), index=names))
     return found
@@ -352,6 +374,8 @@ def wald_test(
     scalar: bool = True,
 ) -> Any:
     """Several hypotheses about coefficients of all formulas, of a mixture about all parameters, together.
+
+    Parameters that must be positive are tested on the log scale, as in :meth:`t_test`.
 
     Parameters
     ----------
@@ -384,11 +408,9 @@ def wald_test(
     >>> res.wald_test("age = 0, quant = 0")
     chi2(2) = 1.316, p = 0.5179
     """
-    linear, columns = results._testable(kind)
-    given = _tested_columns(results, columns, hypotheses, r_matrix)
     if use_f:
-        return results.f_test(given)
-    R, null, names = read_constraints(columns, given)
+        return results.f_test(_tested_columns(results, results._testable(kind)[1], hypotheses, r_matrix))
+    linear, R, null, names = _read(results, kind, hypotheses, r_matrix)
     gap = linear.combine(R, null)
     found = joint_wald(gap)
     if found is None:

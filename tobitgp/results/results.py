@@ -37,6 +37,7 @@ from tobitgp.results import (
     parameter_tables,
     predicted_distribution,
     prediction,
+    scale_hypotheses,
     standardise,
     survival_figures,
     times,
@@ -590,6 +591,7 @@ class Results:
     cov_params = parameter_tables.cov_params
     summary_frame = parameter_tables.summary_frame
     summary = parameter_tables.summary
+    _with_scales = scale_hypotheses.with_scales
     t_test = hypotheses.t_test
     wald_test = hypotheses.wald_test
     anova = anova.anova

@@ -169,6 +169,9 @@ OF_RESPONSES = Reason("Each response has its own.", ("several", "latent", "mixtu
 NO_MATRIX = Reason("The columns of several models are not one matrix.", ("several", "latent", "causes"))
 OF_CAUSES = Reason("Each cause has its own.", ("causes",))
 OF_CELLS = Reason("The rows are divided into cells of a Poisson likelihood.", ("piecewise",))
+ROBUST_HAZARDS = Reason("Robust covariances are of a maximised likelihood.", ("hazard",))
+CONSTANT_RATIOS = Reason("The ratios of two hazards are the same at all times.", ("parametric", "frailty"))
+ROBUST_BY_FIT = Reason("The covariance of a maximised likelihood is robust by cov_type=.", ("parametric", "frailty"))
 CHANGING = Reason("Coefficients that change over time have no residuals of one coefficient.", ("changing effects",))
 
 _FOREIGN = {name: row for name, row in STATSMODELS_NAMES.items() if row.meaning == "none"}
@@ -211,6 +214,8 @@ WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     **dict.fromkeys(("bands", "cells"), (NO_BANDS,)),
     **dict.fromkeys(("frailties", "knots"), (NOT_PARAMETRIC,)),
     "proportionality": (NOT_HAZARDS,),
+    "robust_hazard_ratios": (NOT_HAZARDS, ROBUST_BY_FIT),
+    "hazard_ratios_over_time": (NOT_HAZARDS, CONSTANT_RATIOS),
     **dict.fromkeys(("mass_beyond", "power", "power_interval"), (NO_POWER,)),
     **dict.fromkeys(("components", "n_components", "plot_components"), (NOT_MIXTURE,)),
     **dict.fromkeys(("weights", "means", "covariances"), (NOT_MIXTURE, NOT_VECTORS)),
@@ -239,8 +244,8 @@ WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     **dict.fromkeys(("eigenvals", "condition_number"), (NO_COLUMNS, NO_MATRIX)),
     "k_constant": (NO_COLUMNS,),
     "covariance_type": (NOT_MAXIMISED,),
-    **dict.fromkeys(("cov_HC0", "cov_HC1", "HC0_se", "HC1_se"), (*_LIKELIHOOD, SHARED)),
-    "get_robustcov_results": (*_LIKELIHOOD, SHARED, OF_CAUSES, OF_CELLS),
+    **dict.fromkeys(("cov_HC0", "cov_HC1", "HC0_se", "HC1_se"), (ROBUST_HAZARDS, *_LIKELIHOOD, SHARED)),
+    "get_robustcov_results": (ROBUST_HAZARDS, *_LIKELIHOOD, SHARED, OF_CAUSES, OF_CELLS),
     "score_residuals": (*_LIKELIHOOD, SHARED, OF_CAUSES),
     **dict.fromkeys(("compare_lr_test", "pseudo_rsquared"), _LIKELIHOOD),
     "f_test": (NO_SLOPES, NOT_MAXIMISED),
@@ -274,7 +279,10 @@ INSTEAD: Mapping[str, str] = {
     NO_MEAN.words: "predict() has medians, and residuals('martingale') are defined.",
     ONE_SIGMA.words: "predict(what='sigma') has the scale of each row, where rows have one.",
     NOT_LEAST_SQUARES.words: "residuals() and, by maximum likelihood, influence() are of other fits too.",
-    OF_CELLS.words: "cov_HC0 is the robust covariance.",
+    OF_CELLS.words: "cov_HC0 is the robust covariance, and robust_hazard_ratios(groups=) is of clusters.",
+    ROBUST_HAZARDS.words: "robust_hazard_ratios(groups=) has robust errors of linear terms.",
+    ROBUST_BY_FIT.words: "get_robustcov_results() changes that of a fit.",
+    CONSTANT_RATIOS.words: "tv(x) with family='ph' lets the coefficient of x change.",
     CHANGING.words: "proportionality() tests coefficients, and plot() draws them.",
     TAILS_OF_CAUSES.words: "predict_restricted_mean() is the mean up to a time.",
     ONE_CAUSE.words: "Surv(time, cause) with several causes fits competing risks.",

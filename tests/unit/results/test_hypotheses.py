@@ -69,7 +69,7 @@ def test_fixed_coefficients(mixed):
         res.wald_test("z = 0, x = 0")
 
 
-@pytest.mark.parametrize("wrong", ["nothing = 0", "z =", "sigma = 1", [[1.0, 2.0]], 3.5, [], [[np.nan, 0.0, 0.0]]])
+@pytest.mark.parametrize("wrong", ["nothing = 0", "z =", "tau = 1", [[1.0, 2.0]], 3.5, [], [[np.nan, 0.0, 0.0]]])
 def test_unreadable_hypotheses(averaged, wrong):
     with pytest.raises(SpecError, match="Intercept"):
         averaged.t_test(wrong)

@@ -38,6 +38,7 @@ from tobitgp.results.process.term_tests import TermTest
 from tobitgp.results.residuals import Tails
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, Scores, ask
+from tobitgp.results.scale_hypotheses import WithScales
 from tobitgp.results.survival import TimeRows
 from tobitgp.results.terms import find_terms, model_terms
 from tobitgp.results.views import ModelData, ModelView
@@ -219,6 +220,13 @@ class CompetingRisksResults(Results):
         every = {cause: fit._testable(kind) for cause, fit in self._fits.items()}
         names = [f"{name}[{cause}]" for cause, (_, columns) in every.items() for name in columns]
         return IndependentLinear([linear for linear, _ in every.values()]), names
+
+    def _with_scales(self, kind: CovKind | None) -> WithScales:
+        """The same with logarithms of positive parameters, as ``sigma[death]``."""
+        every = {cause: fit._with_scales(kind) for cause, fit in self._fits.items()}
+        names = [f"{name}[{cause}]" for cause, found in every.items() for name in found.columns]
+        logs = [log for found in every.values() for log in found.logs]
+        return WithScales(IndependentLinear([found.linear for found in every.values()]), names, logs)
 
     def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
         for cause, fit in self._fits.items():

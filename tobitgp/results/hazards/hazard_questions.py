@@ -148,7 +148,7 @@ def ratios_of_cells(
             )
     for name in (*named, *([terms] if isinstance(terms, str) else terms or ())):
         if name in changing:
-            raise SpecError(f"The coefficient of {name} changes over time: plot() shows it, and predict_hazard().")
+            raise SpecError(f"The coefficient of {name} changes over time: hazard_ratios_over_time() has its ratios.")
     at, reference = without_strata(parts.written, terms, at, reference)
     usual: dict[str, Any] = {}
     for name in at if at is not None and parts.covariates is not None else ():

@@ -27,6 +27,7 @@ from tobitgp.results.counterfactuals import Change, ChangedRows
 from tobitgp.results.hazards import hazard_questions, piecewise_likelihood
 from tobitgp.results.hazards.cell_times import HazardTimes
 from tobitgp.results.hazards.cells import at_risk, exposures
+from tobitgp.results.hazards.changing_ratios import hazard_ratios_over_time
 from tobitgp.results.hazards.hazard_draws import HazardDraws, JointHazards, hazard_averages
 from tobitgp.results.hazards.hazard_parts import HazardParts, drawn_hazards, expected_level
 from tobitgp.results.hazards.log_hazards import effect_on_rows, location_of_rows, terms_of_rows
@@ -34,6 +35,7 @@ from tobitgp.results.hazards.proportionality import (
     proportionality_findings,
     tested_columns,
 )
+from tobitgp.results.hazards.robust_errors import robust_hazard_ratios
 from tobitgp.results.hazards.row_paths import along_hazards
 from tobitgp.results.interfaces import baseline, classical_tests, robust, row_values
 from tobitgp.results.likelihood.regression_results import RegressionResults
@@ -363,6 +365,8 @@ class HazardResults(Results):
     proportionality = hazard_questions.proportionality
     _ratio_table = hazard_questions.ratios_of_cells
     hazard_ratios = hazard_ratios.hazard_ratios
+    robust_hazard_ratios = robust_hazard_ratios
+    hazard_ratios_over_time = hazard_ratios_over_time
     plot_forest = figures.plot_forest
     plot = hazard_questions.plot
     standardise = standardise.standardise
