@@ -76,7 +76,7 @@ UNIVARIATE_NAMES: Mapping[str, ForeignName] = {
     "hazard_at_times": _here("A Series by time, per unit of time. KaplanMeierFitter has none."),
     "density_at_times": _same("A Series by time, per unit of time."),
     "cumulative_density_at_times": _same("A Series by time."),
-    "confidence_interval_": _here(f"The band of the cumulative hazard; KaplanMeierFitter has that of survival. {_BAND}"),
+    "confidence_interval_": _here(f"That of the cumulative hazard; KaplanMeierFitter has that of survival. {_BAND}"),
     "confidence_interval_cumulative_hazard_": _here(_BAND),
     "confidence_interval_hazard_": _here(_BAND),
     "confidence_interval_density_": _here(_BAND),

@@ -7,7 +7,7 @@ from scipy.stats import chi2
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.results.hypotheses import read_constraints
+from tobitgp.results.written_hypotheses import read_constraints
 
 NAMES = ["Intercept", "z", "g[T.b]"]
 
