@@ -1,0 +1,19 @@
+"""Tables, tests and figures of times by group, without a model: Kaplan-Meier, log-rank, Gray, probability plots.
+
+What has covariates is a model: ``tg.fit("Surv(time, event) ~ age + sex", data, family="weibull")``.
+"""
+
+from __future__ import annotations
+
+from tobitgp.survival.comparing_times import LogRank, gray_test, logrank_test
+from tobitgp.survival.curve_tables import cumulative_incidence, kaplan_meier, quantiles, turnbull
+
+__all__ = [
+    "LogRank",
+    "cumulative_incidence",
+    "gray_test",
+    "kaplan_meier",
+    "logrank_test",
+    "quantiles",
+    "turnbull",
+]

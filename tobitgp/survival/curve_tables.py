@@ -1,0 +1,373 @@
+"""Kaplan-Meier, Turnbull and Aalen-Johansen estimates by group as tables, and quantiles with their limits."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.errors import DataError, SpecError
+from tobitgp.nondetects.sample_results import read_choice
+from tobitgp.numerics.nonparametric import first_below, incidence_steps, probability_interval, risk_sets
+from tobitgp.numerics.nonparametric import turnbull as likeliest
+from tobitgp.report.group_curves import Seen, count_at_risk, estimate
+from tobitgp.results.predict import check_probability
+from tobitgp.results.survival import read_times as read_grid
+from tobitgp.survival.grouped_times import SCALES, read_causes, read_times
+from tobitgp.typing import Array, BoolArray, Frame
+
+_COUNTS = ["n_risk", "n_event", "n_censor"]
+
+
+def kaplan_meier(
+    formula: str,
+    data: Frame,
+    *,
+    weights: str | None = None,
+    times: Any = None,
+    start: float | None = None,
+    confidence: float = 0.95,
+    conf_type: str = "log",
+) -> pd.DataFrame:
+    """Tabulate the Kaplan-Meier estimate of survival by group.
+
+    Parameters
+    ----------
+    formula : str
+        ``"Surv(time, event) ~ sex"``: times left, columns of groups right, ``1`` for all rows together. Late entry is
+        written ``Surv(entry, time, event)``.
+    data : DataFrame or dict of columns
+        A row for each subject; never modified. Rows without a time or a group are dropped, with a warning.
+    weights : str, optional
+        Column of frequency weights.
+    times : sequence of float, optional
+        Times of the rows of the table; by default those of the events of each group.
+    start : float, optional
+        Time from which on survival is estimated, given survival until then. Rows that end at or before it are left
+        out. With late entry, choose a time at which many rows are at risk.
+    confidence : float
+        Probability of the limits.
+    conf_type : {"log", "log-log", "plain"}
+        Scale on which the limits are formed, as in R's ``survfit``.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by the columns of groups and ``time``. ``n_risk`` is the weight of the rows at risk just before the
+        time, ``n_event`` and ``n_censor`` the weight of events and censored rows at the time, with ``times`` since the
+        last one listed. ``survival`` is a probability, ``se`` its standard error by Greenwood's formula, ``lower`` and
+        ``upper`` are its limits. They are NaN where survival is 0, and all are NaN after the last row of a group.
+
+    Raises
+    ------
+    FormulaError
+        If the formula cannot be read.
+    DataError
+        For a column that is missing, or if no row is left after ``start``.
+    SpecError
+        If rows are left-censored or lie in intervals, for several causes of events, or an unknown word.
+
+    References
+    ----------
+    (NPT1) and (NPT2) of the theory pages.
+
+    .. [1] E. L. Kaplan and P. Meier, "Nonparametric estimation from incomplete observations", *JASA* 53 (1958),
+       457-481.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> lung = tg.datasets.load("lung")
+    >>> tg.survival.kaplan_meier("Surv(time, event) ~ sex", lung, times=[180, 365]).round(3)
+              n_risk  n_event  n_censor  survival     se  lower  upper
+    sex time
+    1   180     89.0     49.0       0.0     0.645  0.041  0.570  0.730
+        365     35.0     37.0      17.0     0.336  0.043  0.261  0.434
+    2   180     71.0     14.0       5.0     0.842  0.039  0.770  0.921
+        365     30.0     22.0      19.0     0.526  0.060  0.422  0.658
+    """
+    _check(confidence, conf_type)
+    read = read_times(formula, data, weights)
+    read.check_right("kaplan_meier()")
+    grid = None if times is None else read_grid(times)
+    parts = [_survival(_after(read.seen.take(rows), start), grid, confidence, conf_type) for _, rows in read.parts()]
+    return read.table(parts, ["time"])
+
+
+def _check(confidence: Any, conf_type: Any) -> None:
+    check_probability("confidence", confidence)
+    read_choice(conf_type, "conf_type", SCALES)
+
+
+def _after(seen: Seen, start: float | None) -> Seen:
+    """Rows that are at risk after a time, from then on."""
+    if start is None:
+        return seen
+    later = seen.take(seen.lower > start)
+    if not len(later.lower):
+        raise DataError(f"start={start!r}: all rows of a group end at or before that time. Choose an earlier one.")
+    return later._replace(entry=np.maximum(later.entry, start))
+
+
+def _survival(seen: Seen, grid: Array | None, confidence: float, conf_type: str) -> pd.DataFrame:
+    """The table of one group."""
+    curve = _curve(seen, confidence, conf_type)
+    table = pd.DataFrame({"time": curve.times, **_counts_at_steps(seen), **curve.columns("survival")})
+    if grid is None:
+        return table[table["n_event"] > 0.0]
+    last = curve.times[-1] if curve.survival[-1] > 0.0 else np.inf
+    return _at_times(table, seen, grid, last, {"survival": 1.0, "lower": 1.0, "upper": 1.0})
+
+
+def _counts_at_steps(seen: Seen) -> dict[str, Array]:
+    steps = risk_sets(seen.lower, seen.exact, seen.weight, seen.entry)
+    censored = risk_sets(seen.lower, ~seen.exact, seen.weight, seen.entry).events
+    return dict(zip(_COUNTS, (steps.at_risk, steps.events, censored), strict=True))
+
+
+def _at_times(table: pd.DataFrame, seen: Seen, grid: Array, last: float, first: dict[str, float]) -> pd.DataFrame:
+    """A table of steps at other times: counts since the last time listed, all else as after the last step."""
+    at = np.searchsorted(table["time"], grid, side="right")
+    start = pd.DataFrame([{**dict.fromkeys(table.columns, 0.0), **first}])
+    found = pd.concat([start, table], ignore_index=True).iloc[at].reset_index(drop=True)
+    for name in set(_COUNTS[1:]) & set(table.columns):
+        upto = np.append(0.0, np.cumsum(table[name]))[at]
+        found[name] = np.diff(upto, prepend=0.0)
+    found["n_risk"] = count_at_risk(seen, grid)
+    found.loc[grid > last, [name for name in found.columns if name not in _COUNTS]] = np.nan
+    return found.assign(time=grid)
+
+
+class _Curve(NamedTuple):
+    """Survival after each time with its standard error and limits, (m,) each; NaN where there are none."""
+
+    times: Array
+    survival: Array
+    se: Array
+    lower: Array
+    upper: Array
+
+    def columns(self, name: str) -> dict[str, Array]:
+        return {name: self.survival, "se": self.se, "lower": self.lower, "upper": self.upper}
+
+
+def _curve(seen: Seen, confidence: float, conf_type: str) -> _Curve:
+    """Kaplan-Meier's curve of rows that are right-censored, else Turnbull's, which has no standard errors."""
+    if not seen.right:
+        steps = estimate(seen)
+        none = np.full(len(steps.times), np.nan)
+        return _Curve(steps.times, steps.survival, none, none, none)
+    sets = risk_sets(seen.lower, seen.exact, seen.weight, seen.entry)
+    known = sets.survival > 0.0
+    lower, upper = (np.where(known, end, np.nan) for end in sets.interval(confidence, conf_type))
+    return _Curve(sets.times, sets.survival, np.where(known, sets.se, np.nan), lower, upper)
+
+
+def quantiles(
+    formula: str,
+    data: Frame,
+    p: Any = 0.5,
+    *,
+    weights: str | None = None,
+    start: float | None = None,
+    confidence: float = 0.95,
+    conf_type: str = "log",
+) -> pd.DataFrame:
+    """Tabulate medians, or other quantiles, of Kaplan-Meier or Turnbull estimates by group, with limits.
+
+    Parameters
+    ----------
+    formula : str
+        As in :func:`tobitgp.survival.kaplan_meier`, or any response of :func:`tobitgp.fit`, such as
+        ``"interval(lo, hi) ~ sex"`` or ``"lead ~ site | censor(nondetect=nd)"``.
+    data, weights, start, confidence, conf_type
+        As in :func:`tobitgp.survival.kaplan_meier`.
+    p : float or sequence of float
+        Probabilities of values up to the quantile.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by the columns of groups and ``p``. ``n`` is the weight of all rows, ``events`` that of those that are
+        not right-censored, pure numbers. ``quantile``, ``lower`` and ``upper`` are in the units of the times: where
+        the curve, and its limits, fall below 1 - p, and the middle where a curve equals 1 - p for a while. They are
+        infinite if a curve does not fall so far. Turnbull estimates have no limits.
+
+    Raises
+    ------
+    FormulaError
+        If the formula cannot be read.
+    DataError
+        For a column that is missing, or if no row is left after ``start``.
+    SpecError
+        For several causes of events, an unknown word, or a p outside (0, 1).
+
+    References
+    ----------
+    (NPT3) of the theory pages.
+
+    .. [1] R. Brookmeyer and J. Crowley, "A confidence interval for the median survival time", *Biometrics* 38 (1982),
+       29-41.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> tg.survival.quantiles("Surv(time, event) ~ sex", tg.datasets.load("lung"))
+               n  events  quantile  lower  upper
+    sex p
+    1   0.5  138.0   112.0     270.0  212.0  310.0
+    2   0.5   90.0    53.0     426.0  348.0  550.0
+    """
+    _check(confidence, conf_type)
+    ps = np.array([check_probability("p", each, "each a probability", 0.5) for each in np.ravel(p)])
+    read = read_times(formula, data, weights)
+    parts = []
+    for _, rows in read.parts():
+        seen = _after(read.seen.take(rows), start)
+        curve = _curve(seen, confidence, conf_type)
+        found = {"p": ps, "n": seen.weight.sum(), "events": seen.events}
+        for name, heights in (("quantile", curve.survival), ("lower", curve.lower), ("upper", curve.upper)):
+            found[name] = [first_below(curve.times, heights, 1.0 - each) for each in ps]
+        if not seen.right:
+            found["lower"] = found["upper"] = np.nan
+        parts.append(pd.DataFrame(found))
+    return read.table(parts, ["p"])
+
+
+def turnbull(formula: str, data: Frame, *, weights: str | None = None) -> pd.DataFrame:
+    """Tabulate the Turnbull estimate by group, from rows that are censored in any way.
+
+    Parameters
+    ----------
+    formula : str
+        ``"interval(lo, hi) ~ sex"``, ``"lead ~ site | censor(nondetect=nd)"`` or any other response of
+        :func:`tobitgp.fit`; columns of groups right of ``~``, ``1`` for all rows together.
+    data, weights
+        As in :func:`tobitgp.survival.kaplan_meier`.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by the columns of groups and ``left``, ``right``: the intervals that may have probability, in the units
+        of the response, points where both ends are equal. Within an interval, the data do not say where the
+        probability is. ``probability`` is that of the interval, ``survival`` that of larger values. There are no
+        standard errors: with rows in intervals, the estimate has no normal distribution in large samples.
+
+    Raises
+    ------
+    FormulaError
+        If the formula cannot be read.
+    DataError
+        For a column that is missing.
+    SpecError
+        If rows entered late, or for several causes of events.
+
+    References
+    ----------
+    .. [1] B. W. Turnbull, "The empirical distribution function with arbitrarily grouped, censored and truncated data",
+       *JRSS B* 38 (1976), 290-295.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> data = {"lo": [0.0, 2.0, 1.0, 3.0], "hi": [2.0, 4.0, 3.0, float("inf")]}
+    >>> tg.survival.turnbull("interval(lo, hi) ~ 1", data).round(3)
+                probability  survival
+    left right
+    1.0  2.0            0.5       0.5
+    3.0  4.0            0.5       0.0
+    """
+    read = read_times(formula, data, weights)
+    if read.seen.late:
+        raise SpecError("turnbull() does not support late entry. Leave entry out, or fit a model with tg.fit().")
+    parts = []
+    for _, rows in read.parts():
+        seen = read.seen.take(rows)
+        found = likeliest(seen.lower, seen.upper, seen.weight)
+        columns = {"left": found.left, "right": found.right, "probability": found.mass}
+        parts.append(pd.DataFrame({**columns, "survival": np.maximum(found.survival, 0.0)}))
+    return read.table(parts, ["left", "right"])
+
+
+def cumulative_incidence(
+    formula: str,
+    data: Frame,
+    *,
+    weights: str | None = None,
+    times: Any = None,
+    confidence: float = 0.95,
+    conf_type: str = "log",
+) -> pd.DataFrame:
+    """Tabulate the Aalen-Johansen estimate of the cumulative incidence of each cause by group.
+
+    Parameters
+    ----------
+    formula : str
+        ``"Surv(time, cause) ~ sex"``: causes are whole numbers (0: censored), text (``"censored"``) or categories (the
+        first: censored). Columns of groups right of ``~``, ``1`` for all rows together.
+    data, weights, times, confidence, conf_type
+        As in :func:`tobitgp.survival.kaplan_meier`.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by the columns of groups, ``cause`` and ``time``. ``n_risk`` is the weight of the rows at risk just
+        before the time, ``n_event`` the weight of the events of the cause at the time, with ``times`` since the last
+        one listed. ``incidence`` is a probability, ``se`` its standard error by the delta method, ``lower`` and
+        ``upper`` are its limits. All are NaN after the last row of a group.
+
+    Raises
+    ------
+    FormulaError
+        If the formula cannot be read.
+    DataError
+        For a column that is missing.
+    SpecError
+        If there is one kind of event, or for an unknown word.
+
+    References
+    ----------
+    (NPT4) of the theory pages.
+
+    .. [1] O. O. Aalen and S. Johansen, "An empirical transition matrix for non-homogeneous Markov chains based on
+       censored observations", *Scandinavian Journal of Statistics* 5 (1978), 141-150.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> data = {"time": [1, 2, 3, 4, 5, 6], "cause": [1, 2, 1, 0, 2, 1]}
+    >>> table = tg.survival.cumulative_incidence("Surv(time, cause) ~ 1", data, conf_type="plain")
+    >>> table.loc[1, ["n_risk", "incidence", "se"]].round(3)
+          n_risk  incidence     se
+    time
+    1.0      6.0      0.167  0.152
+    3.0      4.0      0.333  0.192
+    6.0      1.0      0.583  0.225
+    """
+    _check(confidence, conf_type)
+    read = read_causes(formula, data, weights)
+    grid = None if times is None else read_grid(times)
+    parts = []
+    for _, rows in read.parts():
+        seen, code = read.seen.take(rows), read.code[rows]
+        parts += [
+            _incidence(seen, code == k, grid, confidence, conf_type).assign(cause=cause)
+            for k, cause in enumerate(read.causes, 1)
+        ]
+    each = len(read.causes)
+    together = [pd.concat(parts[i : i + each], ignore_index=True) for i in range(0, len(parts), each)]
+    return read.table(together, ["cause", "time"])
+
+
+def _incidence(seen: Seen, case: BoolArray, grid: Array | None, confidence: float, conf_type: str) -> pd.DataFrame:
+    """The table of one cause in one group."""
+    steps = incidence_steps(seen.lower, seen.exact, case, seen.weight, seen.entry)
+    F, se = steps.incidence, steps.se
+    lower, upper = probability_interval(F, se, confidence, conf_type)
+    columns = {"time": steps.times, "n_risk": steps.at_risk, "n_event": steps.cases}
+    table = pd.DataFrame({**columns, "incidence": F, "se": se, "lower": lower, "upper": upper})
+    if grid is None:
+        return table[table["n_event"] > 0.0]
+    last = np.inf if (steps.before * (1.0 - steps.events / steps.at_risk))[-1] <= 0.0 else steps.times[-1]
+    return _at_times(table, seen, grid, last, {})
