@@ -59,7 +59,8 @@ class TimesOfGroups(NamedTuple):
 
     def take(self, rows: BoolArray) -> TimesOfGroups:
         """Some of the rows."""
-        return TimesOfGroups(*(values[rows] for values in self))
+        time, code, weight, entry, group = self
+        return TimesOfGroups(time[rows], code[rows], weight[rows], entry[rows], group[rows])
 
 
 def log_rank(rows: TimesOfGroups, k: int, stratum: IntArray, rho: float = 0.0, gamma: float = 0.0) -> Scores:

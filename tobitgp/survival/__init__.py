@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tobitgp.survival.comparing_times import LogRank, gray_test, logrank_test
 from tobitgp.survival.curve_tables import cumulative_incidence, kaplan_meier, quantiles, turnbull
+from tobitgp.survival.probability_plot import plot_probability
 
 __all__ = [
     "LogRank",
@@ -14,6 +15,7 @@ __all__ = [
     "gray_test",
     "kaplan_meier",
     "logrank_test",
+    "plot_probability",
     "quantiles",
     "turnbull",
 ]

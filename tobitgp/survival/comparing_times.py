@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.frames import reads_frames
 from tobitgp.errors import SpecError
 from tobitgp.nondetects.sample_results import in_words
 from tobitgp.numerics.rank_tests import TimesOfGroups, gray, log_rank
@@ -49,6 +50,7 @@ class LogRank:
         return f"{shown.to_string(float_format='{:.5g}'.format)}\n\n{words}"
 
 
+@reads_frames
 def logrank_test(
     formula: str,
     data: Frame,
@@ -161,6 +163,7 @@ def _ratio(a: Array, b: Array) -> Array:
     return np.divide(a, b, out=np.full_like(a, np.nan), where=b > 0.0)
 
 
+@reads_frames
 def gray_test(
     formula: str,
     data: Frame,
@@ -198,8 +201,8 @@ def gray_test(
     ----------
     (NPT7) to (NPT9) of the theory pages.
 
-    .. [1] R. J. Gray, "A class of K-sample tests for comparing the cumulative incidence of a competing risk", *Annals of
-       Statistics* 16 (1988), 1141-1154.
+    .. [1] R. J. Gray, "A class of K-sample tests for comparing the cumulative incidence of a competing risk", *Annals
+       of Statistics* 16 (1988), 1141-1154.
 
     Examples
     --------
@@ -215,7 +218,9 @@ def gray_test(
     read = read_causes(formula, data, weights)
     read.check_groups("gray_test()")
     if read.seen.late:
-        raise SpecError("gray_test() does not support late entry. Use logrank_test() of one cause, Surv(t, cause == 1).")
+        raise SpecError(
+            "gray_test() does not support late entry. Use logrank_test() of one cause, Surv(t, cause == 1)."
+        )
     stratum, k = read.strata(strata), len(read.keys)
     found = [gray(_rows(read, cause), k, stratum, float(rho)).statistic for cause in range(1, len(read.causes) + 1)]
     table = pd.DataFrame(found, columns=["statistic", "df", "pvalue"], index=pd.Index(read.causes, name="cause"))

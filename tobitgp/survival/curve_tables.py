@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.frames import reads_frames
 from tobitgp.errors import DataError, SpecError
 from tobitgp.nondetects.sample_results import read_choice
-from tobitgp.numerics.nonparametric import first_below, incidence_steps, probability_interval, risk_sets
+from tobitgp.numerics.nonparametric import Turnbull, first_below, incidence_steps, probability_interval, risk_sets
 from tobitgp.numerics.nonparametric import turnbull as likeliest
-from tobitgp.report.group_curves import Seen, count_at_risk, estimate
+from tobitgp.report.group_curves import Seen, count_at_risk
 from tobitgp.results.predict import check_probability
 from tobitgp.results.survival import read_times as read_grid
 from tobitgp.survival.grouped_times import SCALES, read_causes, read_times
 from tobitgp.typing import Array, BoolArray, Frame
 
+_ROUNDING = 1e-3
 _COUNTS = ["n_risk", "n_event", "n_censor"]
 
 
+@reads_frames
 def kaplan_meier(
     formula: str,
     data: Frame,
@@ -149,21 +153,31 @@ class _Curve(NamedTuple):
     upper: Array
 
     def columns(self, name: str) -> dict[str, Array]:
+        """Columns of a table."""
         return {name: self.survival, "se": self.se, "lower": self.lower, "upper": self.upper}
+
+    def quantile(self, p: float) -> tuple[float, float, float]:
+        """Where the curve and its limits fall below 1 - p; limits are NaN if there are none at any time."""
+        middle, lower, upper = (
+            first_below(self.times, curve, 1.0 - p) for curve in (self.survival, self.lower, self.upper)
+        )
+        return (middle, lower, upper) if np.isfinite(self.se).any() else (middle, np.nan, np.nan)
 
 
 def _curve(seen: Seen, confidence: float, conf_type: str) -> _Curve:
     """Kaplan-Meier's curve of rows that are right-censored, else Turnbull's, which has no standard errors."""
     if not seen.right:
-        steps = estimate(seen)
-        none = np.full(len(steps.times), np.nan)
-        return _Curve(steps.times, steps.survival, none, none, none)
+        found = turnbull_of(seen)
+        inside = np.isfinite(found.right)
+        none = np.full(int(inside.sum()), np.nan)
+        return _Curve(found.right[inside], found.survival[inside], none, none, none)
     sets = risk_sets(seen.lower, seen.exact, seen.weight, seen.entry)
     known = sets.survival > 0.0
     lower, upper = (np.where(known, end, np.nan) for end in sets.interval(confidence, conf_type))
     return _Curve(sets.times, sets.survival, np.where(known, sets.se, np.nan), lower, upper)
 
 
+@reads_frames
 def quantiles(
     formula: str,
     data: Frame,
@@ -220,21 +234,23 @@ def quantiles(
     2   0.5   90.0    53.0     426.0  348.0  550.0
     """
     _check(confidence, conf_type)
-    ps = np.array([check_probability("p", each, "each a probability", 0.5) for each in np.ravel(p)])
+    ps = [check_probability("p", each, "each a probability", 0.5) for each in np.ravel(p)]
     read = read_times(formula, data, weights)
     parts = []
     for _, rows in read.parts():
         seen = _after(read.seen.take(rows), start)
         curve = _curve(seen, confidence, conf_type)
-        found = {"p": ps, "n": seen.weight.sum(), "events": seen.events}
-        for name, heights in (("quantile", curve.survival), ("lower", curve.lower), ("upper", curve.upper)):
-            found[name] = [first_below(curve.times, heights, 1.0 - each) for each in ps]
-        if not seen.right:
-            found["lower"] = found["upper"] = np.nan
-        parts.append(pd.DataFrame(found))
+        found = pd.DataFrame([curve.quantile(each) for each in ps], columns=["quantile", "lower", "upper"])
+        parts.append(pd.DataFrame({"p": ps, "n": seen.weight.sum(), "events": seen.events}).join(found))
     return read.table(parts, ["p"])
 
 
+def median_with_limits(seen: Seen) -> tuple[float, float, float]:
+    """Median of rows that are right-censored, with its 95% limits."""
+    return _curve(seen, 0.95, "log").quantile(0.5)
+
+
+@reads_frames
 def turnbull(formula: str, data: Frame, *, weights: str | None = None) -> pd.DataFrame:
     """Tabulate the Turnbull estimate by group, from rows that are censored in any way.
 
@@ -279,17 +295,33 @@ def turnbull(formula: str, data: Frame, *, weights: str | None = None) -> pd.Dat
     3.0  4.0            0.5       0.0
     """
     read = read_times(formula, data, weights)
-    if read.seen.late:
-        raise SpecError("turnbull() does not support late entry. Leave entry out, or fit a model with tg.fit().")
     parts = []
     for _, rows in read.parts():
-        seen = read.seen.take(rows)
-        found = likeliest(seen.lower, seen.upper, seen.weight)
-        columns = {"left": found.left, "right": found.right, "probability": found.mass}
-        parts.append(pd.DataFrame({**columns, "survival": np.maximum(found.survival, 0.0)}))
+        found = turnbull_of(read.seen.take(rows))
+        columns = {
+            "left": found.left,
+            "right": found.right,
+            "probability": found.mass,
+            "survival": np.maximum(found.survival, 0.0),
+        }
+        parts.append(pd.DataFrame(columns))
     return read.table(parts, ["left", "right"])
 
 
+def turnbull_of(seen: Seen) -> Turnbull:
+    """Intervals with more probability than the algorithm's rounding, which is a share of that of one row."""
+    if seen.late:
+        raise SpecError(
+            "The Turnbull estimate here does not support late entry. Leave entry out, or fit a model with tg.fit()."
+        )
+    found = likeliest(seen.lower, seen.upper, seen.weight)
+    shown = found.mass > _ROUNDING / seen.weight.sum()
+    mass = found.mass[shown] / found.mass[shown].sum()
+    survival = np.maximum(1.0 - np.cumsum(mass), 0.0)
+    return replace(found, left=found.left[shown], right=found.right[shown], mass=mass, survival=survival)
+
+
+@reads_frames
 def cumulative_incidence(
     formula: str,
     data: Frame,

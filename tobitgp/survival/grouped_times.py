@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.frames import reads_frames
 from tobitgp.data.table import column_names
 from tobitgp.errors import DataError, FormulaError, SpecError, user_level
 from tobitgp.formula.formula_terms import split_parts
@@ -21,7 +20,7 @@ from tobitgp.formula.parse import one_line, split_sides
 from tobitgp.formula.syntax import called, read_side
 from tobitgp.model import Model
 from tobitgp.report.group_curves import Seen
-from tobitgp.typing import Array, BoolArray, Frame, IntArray
+from tobitgp.typing import BoolArray, Frame, IntArray
 
 SCALES = ("log", "log-log", "plain")
 _WRITTEN = "write Surv(time, event) ~ group, or ~ 1 for all rows together"
@@ -63,7 +62,7 @@ class GroupedTimes:
     def check_groups(self, what: str) -> None:
         """Refuse one group, and rows without an event."""
         if len(self.keys) < 2:
-            named = ", ".join(map(str, self.keys[0])) if self.by else "1"
+            named = in_words(self.keys[0]) if self.by else "1"
             raise DataError(f"{what} requires two groups at least; right of '~' there is only {named}. {_remedy()}")
         if not (self.code > 0).any():
             raise DataError(f"{what} requires an event; all rows are censored.")
@@ -74,11 +73,11 @@ class GroupedTimes:
             return np.zeros(len(self.group), dtype=np.intp)
         names = [strata] if isinstance(strata, str) else list(strata)
         for name in names:
-            check_column(name, self.rows.columns, "strata")
+            check_column(name, list(self.rows.columns), "strata")
         lacking = int(self.rows[names].isna().any(axis=1).sum())
         if lacking:
             raise DataError(f"strata={strata!r}: {lacking} rows have no value. Drop these rows, or fill the values in.")
-        return self.rows.groupby(names, observed=True).ngroup().to_numpy()
+        return np.asarray(self.rows.groupby(names, observed=True).ngroup(), dtype=np.intp)
 
 
 def _remedy() -> str:
@@ -91,13 +90,11 @@ def check_column(name: Any, columns: Sequence[Any], argument: str) -> None:
         raise DataError(f"{argument}={name!r}: the data have no such column{nearest(str(name), columns) or '.'}")
 
 
-@reads_frames
 def read_times(formula: str, data: Frame, weights: str | None) -> GroupedTimes:
     """Read a response of any kind, one event or none of each row."""
     return _read(formula, data, weights, "gaussian")
 
 
-@reads_frames
 def read_causes(formula: str, data: Frame, weights: str | None) -> GroupedTimes:
     """Read ``Surv(time, cause)``."""
     read = _read(formula, data, weights, "weibull")
@@ -121,7 +118,9 @@ def _read(formula: str, data: Frame, weights: str | None, family: str) -> Groupe
     frame = frame.reset_index(drop=True)  # rows are found by their labels, which may be there twice
     there = frame[list(by)].notna().all(axis=1)
     if not there.all():
-        message = f"{int((~there).sum())} of {len(frame)} rows are dropped: missing values in {', '.join(map(repr, by))}"
+        message = (
+            f"{int((~there).sum())} of {len(frame)} rows are dropped: missing values in {', '.join(map(repr, by))}"
+        )
         warnings.warn(message, UserWarning, stacklevel=user_level())
         frame = frame[there].reset_index(drop=True)
     model = _model(base, frame, family, weights)
@@ -138,6 +137,16 @@ def _read(formula: str, data: Frame, weights: str | None, family: str) -> Groupe
     keys, group = _groups(rows, by)
     seen = Seen(response.lower, response.upper, response.weight, response.entry)
     return GroupedTimes(base, seen, rows, by, keys, group, code, causes)
+
+
+def with_groups(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Rows whose group is known; warns of others."""
+    there = frame[list(by)].notna().all(axis=1)
+    if there.all():
+        return frame
+    message = f"{int((~there).sum())} of {len(frame)} rows are dropped: missing values in {', '.join(map(repr, by))}"
+    warnings.warn(message, UserWarning, stacklevel=user_level())
+    return frame[there]
 
 
 def _model(base: str, frame: pd.DataFrame, family: str, weights: str | None) -> Model:
@@ -179,6 +188,11 @@ def _groups(rows: pd.DataFrame, by: Sequence[str]) -> tuple[list[tuple[Any, ...]
     if not by:
         return [()], np.zeros(len(rows), dtype=np.intp)
     grouped = rows.groupby(list(by), observed=True, sort=True)
-    code = grouped.ngroup().to_numpy()
+    code = np.asarray(grouped.ngroup(), dtype=np.intp)
     first = np.unique(code, return_index=True)[1]
     return [tuple(row) for row in rows[list(by)].iloc[first].astype(object).to_numpy()], code
+
+
+def in_words(key: Sequence[Any]) -> str:
+    """Values of a group, with commas between them."""
+    return ", ".join(f"{value:.10g}" if isinstance(value, float) else str(value) for value in key)
