@@ -234,7 +234,7 @@ def quantiles(
     2   0.5   90.0    53.0     426.0  348.0  550.0
     """
     _check(confidence, conf_type)
-    ps = [check_probability("p", each, "each a probability", 0.5) for each in np.ravel(p)]
+    ps = [check_probability("p", each, "each a probability", 0.5) for each in np.ravel(np.asarray(p, dtype=object))]
     read = read_times(formula, data, weights)
     parts = []
     for _, rows in read.parts():
