@@ -13,7 +13,7 @@ from tobitgp.errors import DataError, SpecError
 from tobitgp.nondetects.sample_results import read_choice
 from tobitgp.numerics.nonparametric import Turnbull, first_below, incidence_steps, probability_interval, risk_sets
 from tobitgp.numerics.nonparametric import turnbull as likeliest
-from tobitgp.report.group_curves import Seen, count_at_risk
+from tobitgp.report.group_curves import Seen
 from tobitgp.results.predict import check_probability
 from tobitgp.results.survival import read_times as read_grid
 from tobitgp.survival.grouped_times import SCALES, read_causes, read_times
@@ -42,14 +42,15 @@ def kaplan_meier(
         ``"Surv(time, event) ~ sex"``: times left, columns of groups right, ``1`` for all rows together. Late entry is
         written ``Surv(entry, time, event)``.
     data : DataFrame or dict of columns
-        A row for each subject; never modified. Rows without a time or a group are dropped, with a warning.
+        A row for each subject; never modified. Rows without a time or a group are dropped, with a warning. Times that
+        differ by rounding are equal.
     weights : str, optional
         Column of frequency weights.
     times : sequence of float, optional
         Times of the rows of the table; by default those of the events of each group.
     start : float, optional
-        Time from which on survival is estimated, given survival until then. Rows that end at or before it are left
-        out. With late entry, choose a time at which many rows are at risk.
+        Time from which on survival is estimated, given no event before. Rows that end before it are left out. With
+        late entry, choose a time at which many rows are at risk.
     confidence : float
         Probability of the limits.
     conf_type : {"log", "log-log", "plain"}
@@ -105,13 +106,13 @@ def _check(confidence: Any, conf_type: Any) -> None:
 
 
 def _after(seen: Seen, start: float | None) -> Seen:
-    """Rows that are at risk after a time, from then on."""
+    """Rows that end at a time or later: what is at risk from then on is the same without the others."""
     if start is None:
         return seen
-    later = seen.take(seen.lower > start)
+    later = seen.take(seen.lower >= start)
     if not len(later.lower):
-        raise DataError(f"start={start!r}: all rows of a group end at or before that time. Choose an earlier one.")
-    return later._replace(entry=np.maximum(later.entry, start))
+        raise DataError(f"start={start!r}: all rows of a group end before that time. Choose an earlier one.")
+    return later
 
 
 def _survival(seen: Seen, grid: Array | None, confidence: float, conf_type: str) -> pd.DataFrame:
@@ -138,9 +139,16 @@ def _at_times(table: pd.DataFrame, seen: Seen, grid: Array, last: float, first: 
     for name in set(_COUNTS[1:]) & set(table.columns):
         upto = np.append(0.0, np.cumsum(table[name]))[at]
         found[name] = np.diff(upto, prepend=0.0)
-    found["n_risk"] = count_at_risk(seen, grid)
+    found["n_risk"] = _weight_from(seen.lower, seen.weight, grid) - _weight_from(seen.entry, seen.weight, grid)
     found.loc[grid > last, [name for name in found.columns if name not in _COUNTS]] = np.nan
     return found.assign(time=grid)
+
+
+def _weight_from(ends: Array, weight: Array, grid: Array) -> Array:
+    """Weight of the rows whose ends are at or after each time."""
+    order = np.argsort(ends)
+    total = np.append(0.0, np.cumsum(weight[order]))
+    return np.asarray(total[-1] - total[np.searchsorted(ends[order], grid, side="left")])
 
 
 class _Curve(NamedTuple):

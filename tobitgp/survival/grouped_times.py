@@ -20,8 +20,9 @@ from tobitgp.formula.parse import one_line, split_sides
 from tobitgp.formula.syntax import called, read_side
 from tobitgp.model import Model
 from tobitgp.report.group_curves import Seen
-from tobitgp.typing import BoolArray, Frame, IntArray
+from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
+_ROUNDING = 1.5e-8
 SCALES = ("log", "log-log", "plain")
 _WRITTEN = "write Surv(time, event) ~ group, or ~ 1 for all rows together"
 
@@ -135,7 +136,8 @@ def _read(formula: str, data: Frame, weights: str | None, family: str) -> Groupe
     if np.isfinite(response.exit).any():
         raise SpecError("Right truncation has no nonparametric estimate here. Leave the upper end of truncate() out.")
     keys, group = _groups(rows, by)
-    seen = Seen(response.lower, response.upper, response.weight, response.entry)
+    lower, upper, entry = _made_equal(response.lower, response.upper, response.entry)
+    seen = Seen(lower, upper, response.weight, entry)
     return GroupedTimes(base, seen, rows, by, keys, group, code, causes)
 
 
@@ -147,6 +149,17 @@ def with_groups(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     message = f"{int((~there).sum())} of {len(frame)} rows are dropped: missing values in {', '.join(map(repr, by))}"
     warnings.warn(message, UserWarning, stacklevel=user_level())
     return frame[there]
+
+
+def _made_equal(*columns: Array) -> list[Array]:
+    """Times of which those that differ by rounding are equal, as in R: sums such as age + months / 12 have ties."""
+    values = np.unique(np.concatenate([column[np.isfinite(column)] for column in columns]))
+    if not len(values):
+        return [*columns]
+    apart = np.diff(values, prepend=-np.inf) > _ROUNDING * float(np.abs(values).mean())
+    first = values[apart][np.cumsum(apart) - 1]
+    at = (np.minimum(np.searchsorted(values, column), len(values) - 1) for column in columns)
+    return [np.where(np.isfinite(column), first[each], column) for column, each in zip(columns, at, strict=True)]
 
 
 def _model(base: str, frame: pd.DataFrame, family: str, weights: str | None) -> Model:
