@@ -274,8 +274,8 @@ def turnbull(formula: str, data: Frame, *, weights: str | None = None) -> pd.Dat
     -------
     DataFrame
         Indexed by the columns of groups and ``left``, ``right``: the intervals that may have probability, in the units
-        of the response, points where both ends are equal. Within an interval, the data do not say where the
-        probability is. ``probability`` is that of the interval, ``survival`` that of larger values. There are no
+        of the response, points where both ends are equal. Intervals include their right ends. Within an interval, the
+        data do not say where the probability is. ``probability`` is that of the interval, ``survival`` that of larger values. There are no
         standard errors: with rows in intervals, the estimate has no normal distribution in large samples.
 
     Raises

@@ -73,7 +73,8 @@ def plot_probability(
     weights : str, optional
         Column of frequency weights.
     interval : float, optional
-        Probability of pointwise bands around the lines of up to four groups; None for no bands.
+        Probability of pointwise bands around the lines of up to four groups, those of ``predict_survival_function`` of
+        the fits; None for no bands.
     ax : matplotlib Axes, optional
         Where to draw.
 

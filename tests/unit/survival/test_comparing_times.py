@@ -112,7 +112,9 @@ def log_rank_by_loops(rows, rho, gamma):
         for t in np.unique(part["time"][part["event"]]):
             at_risk = part[(part["entry"] < t) & (part["time"] >= t)]
             events = at_risk[(at_risk["time"] == t) & at_risk["event"]]
-            n_k, d_k = (each.groupby("g")["w"].sum().reindex(range(3)).fillna(0.0).to_numpy() for each in (at_risk, events))
+            n_k, d_k = (
+                each.groupby("g")["w"].sum().reindex(range(3)).fillna(0.0).to_numpy() for each in (at_risk, events)
+            )
             n, d = n_k.sum(), d_k.sum()
             height = survival**rho * (1.0 - survival) ** gamma
             score += height * (d_k - d * n_k / n)
@@ -143,14 +145,22 @@ def gray_by_loops(rows, k, rho):
     score, past = np.zeros(k), []
     for t in times:
         n = np.array([(rows["time"][rows["g"] == r] >= t).sum() for r in range(k)], float)
-        d = np.array([[((rows["time"] == t) & (rows["g"] == r) & (rows["cause"] == c)).sum() for r in range(k)] for c in (1, 2)])
+        d = np.array(
+            [[((rows["time"] == t) & (rows["g"] == r) & (rows["cause"] == c)).sum() for r in range(k)] for c in (1, 2)]
+        )
         total = sum(n[r] / S[r] for r in range(k) if n[r])
         dF = d[0].sum() / total
         weight, hazard = (1.0 - F) ** rho, dF / (1.0 - F)
         R = np.array([n[r] * (1.0 - F_k[r]) / S[r] if n[r] else 0.0 for r in range(k)])
         score += weight * (d[0] - d[0].sum() * R / R.sum())
         after = np.array([S[r] * (1.0 - d[:, r].sum() / n[r]) if n[r] else S[r] for r in range(k)])
-        entry = {"a": np.zeros((k, k)), "hazard": hazard, "lost": np.zeros(k), "case": np.zeros(k), "other": np.zeros(k)}
+        entry = {
+            "a": np.zeros((k, k)),
+            "hazard": hazard,
+            "lost": np.zeros(k),
+            "case": np.zeros(k),
+            "other": np.zeros(k),
+        }
         for r in range(k):
             if not n[r]:
                 continue

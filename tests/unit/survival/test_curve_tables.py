@@ -1,4 +1,4 @@
-"""Tables of Kaplan-Meier, Turnbull and Aalen-Johansen estimates, and quantiles, against R, lifelines and definitions."""
+"""Tables of Kaplan-Meier, Turnbull and Aalen-Johansen estimates against R, lifelines and definitions."""
 
 import numpy as np
 import pandas as pd
@@ -112,7 +112,7 @@ def test_r_survfit_and_cuminc_of_causes(competing):
 
 
 def test_nada_quantiles_of_nondetects():
-    """``NADA::cenfit`` of a left-censored sample: the Turnbull estimate is that of Kaplan and Meier of flipped values."""
+    """``NADA::cenfit``: of a left-censored sample, Turnbull's estimate is Kaplan and Meier's of flipped values."""
     known = nondetect_cases()["pyrene_summary"]["km"]
     found = quantiles("pyrene ~ 1 | censor(nondetect=censored)", frame("she_pyrene"), known["nada_quantile_probs"])
     np.testing.assert_array_equal(found["quantile"], known["nada_quantiles"])
@@ -163,7 +163,7 @@ def test_frequency_weights_repeat_rows():
 
 
 def test_quantiles_where_the_curve_is_flat():
-    """R's ``quantile.survfit``: the middle of the times at which survival is one half; infinite if it is not reached."""
+    """R's ``quantile.survfit``: the middle of the times at which survival is one half; infinite if there are none."""
     even = quantiles("Surv(time, event) ~ 1", {"time": [1.0, 2.0, 4.0, 5.0], "event": 1}, [0.5, 0.75])
     assert even["quantile"].tolist() == [3.0, 4.5]
     ends = quantiles("Surv(time, event) ~ 1", {"time": [1.0, 2.0, 4.0, 9.0], "event": [1, 1, 0, 0]}, [0.5, 0.6])
@@ -236,7 +236,9 @@ def test_turnbull_is_self_consistent(seed):
 
 
 def test_groups_of_several_columns_are_those_of_each(lung):
-    rows = lung.dropna(subset=["ph_ecog"]).assign(arm=lambda d: pd.Categorical(d["sex"].map({1: "m", 2: "f"}), ["m", "f"]))
+    rows = lung.dropna(subset=["ph_ecog"]).assign(
+        arm=lambda d: pd.Categorical(d["sex"].map({1: "m", 2: "f"}), ["m", "f"])
+    )
     table = kaplan_meier("Surv(time, event) ~ arm + C(ph_ecog)", rows)
     assert table.index.names == ["arm", "ph_ecog", "time"]
     assert table.index.get_level_values("arm").unique().tolist() == ["m", "f"]
