@@ -137,9 +137,9 @@ def read_sample(data: Frame, response: str, censored: str | None = None) -> Samp
 GroupNames = str | Sequence[str] | None
 
 
-def read_names(by: GroupNames) -> list[str]:
+def read_names(by: Any) -> list[str]:
     """Columns of groups: none, one by its name, or several."""
-    return [] if by is None else [by] if isinstance(by, str) else list(by)
+    return [] if by is None else list(by) if isinstance(by, list | tuple) else [by]
 
 
 @reads_frames

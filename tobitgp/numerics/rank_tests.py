@@ -20,16 +20,16 @@ from scipy.special import chdtrc
 from tobitgp.typing import Array, BoolArray, IntArray
 
 
-class Scores(NamedTuple):
-    """Scores of groups and what they are made of."""
+class RankScores(NamedTuple):
+    """RankScores of groups and what they are made of."""
 
     observed: Array  # (k,), weighted events
     expected: Array  # (k,), of them if all groups were alike
     covariance: Array  # (k, k), of observed - expected
 
-    def __add__(self, other: tuple[Array, ...]) -> Scores:  # type: ignore[override]
-        """Scores of two strata together."""
-        return Scores(*(a + b for a, b in zip(self, other, strict=True)))
+    def __add__(self, other: tuple[Array, ...]) -> RankScores:  # type: ignore[override]
+        """RankScores of two strata together."""
+        return RankScores(*(a + b for a, b in zip(self, other, strict=True)))
 
     @property
     def statistic(self) -> tuple[float, int, float]:
@@ -63,13 +63,13 @@ class TimesOfGroups(NamedTuple):
         return TimesOfGroups(time[rows], code[rows], weight[rows], entry[rows], group[rows])
 
 
-def log_rank(rows: TimesOfGroups, k: int, stratum: IntArray, rho: float = 0.0, gamma: float = 0.0) -> Scores:
-    r"""Scores of Fleming and Harrington's family, with weights :math:`S(t-)^\rho \{1 - S(t-)\}^\gamma`, (NPT5)."""
+def log_rank(rows: TimesOfGroups, k: int, stratum: IntArray, rho: float = 0.0, gamma: float = 0.0) -> RankScores:
+    r"""RankScores of Fleming and Harrington's family, with weights :math:`S(t-)^\rho \{1 - S(t-)\}^\gamma`, (NPT5)."""
     return _sum([_log_rank(part, k, rho, gamma) for part in _strata(rows, stratum)], k)
 
 
-def gray(rows: TimesOfGroups, k: int, stratum: IntArray, rho: float = 0.0) -> Scores:
-    r"""Scores of Gray's tests of the incidence of cause 1, with weights :math:`\{1 - F(t-)\}^\rho`, (NPT7)."""
+def gray(rows: TimesOfGroups, k: int, stratum: IntArray, rho: float = 0.0) -> RankScores:
+    r"""RankScores of Gray's tests of the incidence of cause 1, with weights :math:`\{1 - F(t-)\}^\rho`, (NPT7)."""
     return _sum([_gray(part, k, rho) for part in _strata(rows, stratum)], k)
 
 
@@ -77,8 +77,8 @@ def _strata(rows: TimesOfGroups, stratum: IntArray) -> list[TimesOfGroups]:
     return [rows.take(stratum == level) for level in np.unique(stratum[rows.code > 0])]
 
 
-def _sum(scores: list[Scores], k: int) -> Scores:
-    total = Scores(np.zeros(k), np.zeros(k), np.zeros((k, k)))
+def _sum(scores: list[RankScores], k: int) -> RankScores:
+    total = RankScores(np.zeros(k), np.zeros(k), np.zeros((k, k)))
     for each in scores:
         total += each
     return total
@@ -98,7 +98,7 @@ def _counts(rows: TimesOfGroups, k: int, times: Array) -> tuple[Array, Array, Ar
     return first, second, np.maximum(np.cumsum(change, axis=0)[:m], first + second)
 
 
-def _log_rank(rows: TimesOfGroups, k: int, rho: float, gamma: float) -> Scores:
+def _log_rank(rows: TimesOfGroups, k: int, rho: float, gamma: float) -> RankScores:
     times = np.unique(rows.time[rows.code > 0])
     events, _, at_risk = _counts(rows, k, times)
     d, n = events.sum(axis=1), at_risk.sum(axis=1)
@@ -107,10 +107,10 @@ def _log_rank(rows: TimesOfGroups, k: int, rho: float, gamma: float) -> Scores:
     share = at_risk / n[:, None]
     spread = height**2 * np.where(n > 1.0, d * (n - d) / np.maximum(n - 1.0, 1e-300), 0.0)
     covariance = np.diag(spread @ share) - (spread[:, None] * share).T @ share
-    return Scores(height @ events, (height * d) @ share, covariance)
+    return RankScores(height @ events, (height * d) @ share, covariance)
 
 
-def _gray(rows: TimesOfGroups, k: int, rho: float) -> Scores:
+def _gray(rows: TimesOfGroups, k: int, rho: float) -> RankScores:
     times = np.unique(rows.time[rows.code > 0])
     first, second, n = _counts(rows, k, times)
     there = n > 0.0
@@ -139,7 +139,7 @@ def _gray(rows: TimesOfGroups, k: int, rho: float) -> Scores:
     covariance = sum(
         np.einsum("tir,tjr,tr->ij", by, by, variance) for by, variance in ((by_case, of_case), (by_other, of_other))
     )
-    return Scores(height @ first, (height * d) @ share, np.asarray(covariance))
+    return RankScores(height @ first, (height * d) @ share, np.asarray(covariance))
 
 
 def _tied(events: Array, n: Array) -> Array:

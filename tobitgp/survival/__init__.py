@@ -5,12 +5,11 @@ What has covariates is a model: ``tg.fit("Surv(time, event) ~ age + sex", data, 
 
 from __future__ import annotations
 
-from tobitgp.survival.comparing_times import LogRank, gray_test, logrank_test
+from tobitgp.survival.comparing_times import gray_test, logrank_test
 from tobitgp.survival.curve_tables import cumulative_incidence, kaplan_meier, quantiles, turnbull
 from tobitgp.survival.probability_plot import plot_probability
 
 __all__ = [
-    "LogRank",
     "cumulative_incidence",
     "gray_test",
     "kaplan_meier",

@@ -40,7 +40,7 @@ class _Groups:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _TableLine:
     """A line of the table."""
 
     variable: str
@@ -112,10 +112,10 @@ def table_one(
     >>> import tobitgp as tg
     >>> lung = tg.datasets.load("lung")
     >>> table = tg.table_one(lung, "sex", ["age", "ph_ecog", "Surv(time, event)"], categorical=["ph_ecog"])
-    >>> table[["1", "2", "pvalue", "smd"]].loc["age"].round(3)
-                         1            2  pvalue   smd
-    statistic
-    mean (sd)  63.3 (9.14)  61.1 (8.85)    0.06  0.25
+    >>> table.loc[("age", "mean (sd)"), ["1", "2", "overall", "test"]].tolist()
+    ['63.3 (9.14)', '61.1 (8.85)', '62.4 (9.07)', 'analysis of variance']
+    >>> round(float(table.loc[("age", "mean (sd)"), "smd"]), 3)
+    0.252
     >>> table.loc[("Surv(time, event)", "median (95% limits)"), ["1", "2", "test"]].tolist()
     ['270 (212, 310)', '426 (348, 550)', 'log-rank']
     """
@@ -131,7 +131,7 @@ def table_one(
     for argument, given in (("nonnormal", nonnormal), ("categorical", categorical)):
         for name in given:
             check_column(name, names, argument)
-    lines = [_Line("n", "", [str(int(rows.sum())) for rows in groups.rows])]
+    lines = [_TableLine("n", "", [str(int(rows.sum())) for rows in groups.rows])]
     for name in chosen:
         if name not in names:
             lines.append(_censored(frame, name, groups, digits))
@@ -167,7 +167,7 @@ def _is_number(column: pd.Series[Any]) -> bool:
     return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
 
 
-def _table(lines: list[_Line], groups: _Groups) -> pd.DataFrame:
+def _table(lines: list[_TableLine], groups: _Groups) -> pd.DataFrame:
     index = pd.MultiIndex.from_tuples(
         [(line.variable, line.statistic) for line in lines], names=["variable", "statistic"]
     )
@@ -179,7 +179,7 @@ def _table(lines: list[_Line], groups: _Groups) -> pd.DataFrame:
     return table
 
 
-def _numbers(column: pd.Series[Any], name: str, groups: _Groups, digits: int, *, normal: bool) -> _Line:
+def _numbers(column: pd.Series[Any], name: str, groups: _Groups, digits: int, *, normal: bool) -> _TableLine:
     """Means with standard deviations, or medians with quartiles."""
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     there = ~np.isnan(values)
@@ -188,7 +188,7 @@ def _numbers(column: pd.Series[Any], name: str, groups: _Groups, digits: int, *,
     test, p = _compare_numbers(parts[:-1], normal=normal)
     statistic = "mean (sd)" if normal else "median [quartiles]"
     smd = _over_pairs([part for part in parts[:-1] if len(part)], _mean_difference)
-    return _Line(name, statistic, cells, int((~there).sum()), test, p, smd)
+    return _TableLine(name, statistic, cells, int((~there).sum()), test, p, smd)
 
 
 def _mean(values: Array, digits: int) -> str:
@@ -243,7 +243,7 @@ def _mean_difference(a: Array, b: Array) -> float:
     return gap / np.sqrt(variance) if variance > 0.0 else (0.0 if gap == 0.0 else np.inf)
 
 
-def _categories(column: pd.Series[Any], name: str, groups: _Groups) -> Iterator[_Line]:
+def _categories(column: pd.Series[Any], name: str, groups: _Groups) -> Iterator[_TableLine]:
     """Numbers and percentages of levels; what is of all levels together is in the first line."""
     from scipy.stats import chi2_contingency
 
@@ -262,7 +262,7 @@ def _categories(column: pd.Series[Any], name: str, groups: _Groups) -> Iterator[
     first = int((codes < 0).sum()), "chi-squared", p, smd
     for j, level in enumerate(levels.categories):
         cells = [_share(int(row[j]), int(row.sum())) for row in counts]
-        yield _Line(name, f"{in_words([level])}, n (%)", cells, *(first if j == 0 else ()))
+        yield _TableLine(name, f"{in_words([level])}, n (%)", cells, *(first if j == 0 else ()))
 
 
 def _share(count: int, n: int) -> str:
@@ -277,7 +277,7 @@ def _share_difference(a: IntArray, b: IntArray) -> float:
     return float(np.sqrt(max(float(gap @ np.linalg.pinv(covariance, hermitian=True) @ gap), 0.0)))
 
 
-def _censored(frame: pd.DataFrame, response: str, groups: _Groups, digits: int) -> _Line:
+def _censored(frame: pd.DataFrame, response: str, groups: _Groups, digits: int) -> _TableLine:
     """Medians of a response with censoring, and the test of its groups."""
     left, bar, part = response.partition("|")
     after = f" | {part.strip()}" if bar else ""
@@ -290,7 +290,7 @@ def _censored(frame: pd.DataFrame, response: str, groups: _Groups, digits: int) 
     if sum(len(part.lower) > 0 for part in parts[:-1]) > 1:
         formula = f"{left.strip()} ~ `{groups.by}`{after}"
         test, p = _compare_times(formula, frame.loc[used], read.seen)
-    return _Line(response, limits, cells, len(frame) - len(used), test, p)
+    return _TableLine(response, limits, cells, len(frame) - len(used), test, p)
 
 
 def _median(seen: Seen, digits: int) -> str:

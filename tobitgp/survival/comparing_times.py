@@ -47,7 +47,8 @@ class LogRank:
     def __repr__(self) -> str:
         shown = self.groups.rename(columns={"chi2_expected": "(O-E)^2/E", "chi2_variance": "(O-E)^2/V"})
         words = f"{self.method}: chi2({self.df}) = {self.statistic:.5g}, p = {in_words(self.pvalue)}"
-        return f"{shown.to_string(float_format='{:.5g}'.format)}\n\n{words}"
+        lines = shown.to_string(float_format="{:.5g}".format).splitlines()
+        return "\n".join([*(line.rstrip() for line in lines), "", words])
 
 
 @reads_frames
@@ -178,10 +179,12 @@ def gray_test(
     ----------
     formula : str
         ``"Surv(time, cause) ~ arm"``, as in :func:`tobitgp.survival.cumulative_incidence`, with two or more groups.
-    data, strata, weights
+    data, strata
         As in :func:`tobitgp.survival.logrank_test`.
     rho : float
         Power of the weights :math:`\{1 - F(t-)\}^\rho`, a pure number; ``rho=1`` puts more weight on early events.
+    weights : str, optional
+        Column of frequency weights.
 
     Returns
     -------
@@ -208,11 +211,10 @@ def gray_test(
     --------
     >>> import tobitgp as tg
     >>> data = {"time": range(1, 13), "cause": [1, 2, 1, 0, 1, 1, 2, 2, 0, 2, 1, 2], "arm": list("aaababbabbab")}
-    >>> tg.survival.gray_test("Surv(time, cause) ~ arm", data).round(4)
-           statistic  df  pvalue
-    cause
-    1         0.4953   1  0.4816
-    2         0.0197   1  0.8883
+    >>> tg.survival.gray_test("Surv(time, cause) ~ arm", data).round(4).reset_index()
+       cause  statistic  df  pvalue
+    0      1     2.1751   1  0.1403
+    1      2     0.0216   1  0.8833
     """
     _check_power("rho", rho)
     read = read_causes(formula, data, weights)
@@ -223,5 +225,4 @@ def gray_test(
         )
     stratum, k = read.strata(strata), len(read.keys)
     found = [gray(_rows(read, cause), k, stratum, float(rho)).statistic for cause in range(1, len(read.causes) + 1)]
-    table = pd.DataFrame(found, columns=["statistic", "df", "pvalue"], index=pd.Index(read.causes, name="cause"))
-    return table
+    return pd.DataFrame(found, columns=["statistic", "df", "pvalue"], index=pd.Index(read.causes, name="cause"))

@@ -47,10 +47,10 @@ def kaplan_meier(
     weights : str, optional
         Column of frequency weights.
     times : sequence of float, optional
-        Times of the rows of the table; by default those of the events of each group.
+        Times of the rows of the table, in the units of the times; by default those of the events of each group.
     start : float, optional
-        Time from which on survival is estimated, given no event before. Rows that end before it are left out. With
-        late entry, choose a time at which many rows are at risk.
+        Time from which on survival is estimated, given no event before, in the same units. Rows that end before it
+        are left out. With late entry, choose a time at which many rows are at risk.
     confidence : float
         Probability of the limits.
     conf_type : {"log", "log-log", "plain"}
@@ -84,13 +84,12 @@ def kaplan_meier(
     --------
     >>> import tobitgp as tg
     >>> lung = tg.datasets.load("lung")
-    >>> tg.survival.kaplan_meier("Surv(time, event) ~ sex", lung, times=[180, 365]).round(3)
-              n_risk  n_event  n_censor  survival     se  lower  upper
-    sex time
-    1   180     89.0     49.0       0.0     0.645  0.041  0.570  0.730
-        365     35.0     37.0      17.0     0.336  0.043  0.261  0.434
-    2   180     71.0     14.0       5.0     0.842  0.039  0.770  0.921
-        365     30.0     22.0      19.0     0.526  0.060  0.422  0.658
+    >>> tg.survival.kaplan_meier("Surv(time, event) ~ sex", lung, times=[180, 365]).round(3).reset_index()
+       sex   time  n_risk  n_event  n_censor  survival     se  lower  upper
+    0    1  180.0    89.0     49.0       1.0     0.644  0.041  0.569  0.730
+    1    1  365.0    35.0     36.0      17.0     0.336  0.043  0.261  0.433
+    2    2  180.0    71.0     14.0       5.0     0.842  0.039  0.770  0.922
+    3    2  365.0    30.0     22.0      19.0     0.526  0.060  0.421  0.658
     """
     _check(confidence, conf_type)
     read = read_times(formula, data, weights)
@@ -203,10 +202,12 @@ def quantiles(
     formula : str
         As in :func:`tobitgp.survival.kaplan_meier`, or any response of :func:`tobitgp.fit`, such as
         ``"interval(lo, hi) ~ sex"`` or ``"lead ~ site | censor(nondetect=nd)"``.
-    data, weights, start, confidence, conf_type
+    data
         As in :func:`tobitgp.survival.kaplan_meier`.
     p : float or sequence of float
         Probabilities of values up to the quantile.
+    weights, start, confidence, conf_type
+        As in :func:`tobitgp.survival.kaplan_meier`.
 
     Returns
     -------
@@ -235,11 +236,10 @@ def quantiles(
     Examples
     --------
     >>> import tobitgp as tg
-    >>> tg.survival.quantiles("Surv(time, event) ~ sex", tg.datasets.load("lung"))
-               n  events  quantile  lower  upper
-    sex p
-    1   0.5  138.0   112.0     270.0  212.0  310.0
-    2   0.5   90.0    53.0     426.0  348.0  550.0
+    >>> tg.survival.quantiles("Surv(time, event) ~ sex", tg.datasets.load("lung")).reset_index()
+       sex    p      n  events  quantile  lower  upper
+    0    1  0.5  138.0   112.0     270.0  212.0  310.0
+    1    2  0.5   90.0    53.0     426.0  348.0  550.0
     """
     _check(confidence, conf_type)
     ps = [check_probability("p", each, "each a probability", 0.5) for each in np.ravel(np.asarray(p, dtype=object))]
@@ -275,8 +275,9 @@ def turnbull(formula: str, data: Frame, *, weights: str | None = None) -> pd.Dat
     DataFrame
         Indexed by the columns of groups and ``left``, ``right``: the intervals that may have probability, in the units
         of the response, points where both ends are equal. Intervals include their right ends. Within an interval, the
-        data do not say where the probability is. ``probability`` is that of the interval, ``survival`` that of larger values. There are no
-        standard errors: with rows in intervals, the estimate has no normal distribution in large samples.
+        data do not say where the probability is. ``probability`` is that of the interval, ``survival`` that of
+        larger values. There are no standard errors: with rows in intervals, the estimate has no normal distribution
+        in large samples.
 
     Raises
     ------
@@ -296,11 +297,10 @@ def turnbull(formula: str, data: Frame, *, weights: str | None = None) -> pd.Dat
     --------
     >>> import tobitgp as tg
     >>> data = {"lo": [0.0, 2.0, 1.0, 3.0], "hi": [2.0, 4.0, 3.0, float("inf")]}
-    >>> tg.survival.turnbull("interval(lo, hi) ~ 1", data).round(3)
-                probability  survival
-    left right
-    1.0  2.0            0.5       0.5
-    3.0  4.0            0.5       0.0
+    >>> tg.survival.turnbull("interval(lo, hi) ~ 1", data).round(3).reset_index()
+       left  right  probability  survival
+    0   1.0    2.0          0.5       0.5
+    1   3.0    4.0          0.5       0.0
     """
     read = read_times(formula, data, weights)
     parts = []
@@ -378,12 +378,11 @@ def cumulative_incidence(
     >>> import tobitgp as tg
     >>> data = {"time": [1, 2, 3, 4, 5, 6], "cause": [1, 2, 1, 0, 2, 1]}
     >>> table = tg.survival.cumulative_incidence("Surv(time, cause) ~ 1", data, conf_type="plain")
-    >>> table.loc[1, ["n_risk", "incidence", "se"]].round(3)
-          n_risk  incidence     se
-    time
-    1.0      6.0      0.167  0.152
-    3.0      4.0      0.333  0.192
-    6.0      1.0      0.583  0.225
+    >>> table.loc[1, ["n_risk", "incidence", "se"]].round(3).reset_index()
+       time  n_risk  incidence     se
+    0   1.0     6.0      0.167  0.152
+    1   3.0     4.0      0.333  0.192
+    2   6.0     1.0      0.583  0.226
     """
     _check(confidence, conf_type)
     read = read_causes(formula, data, weights)
