@@ -6,7 +6,8 @@ What has covariates is a model: ``tg.fit("Surv(time, event) ~ age + sex", data, 
 from __future__ import annotations
 
 from tobitgp.survival.comparing_times import gray_test, logrank_test
-from tobitgp.survival.curve_tables import cumulative_incidence, kaplan_meier, quantiles, turnbull
+from tobitgp.survival.curve_tables import kaplan_meier, quantiles, turnbull
+from tobitgp.survival.incidence_table import cumulative_incidence
 from tobitgp.survival.probability_plot import plot_probability
 
 __all__ = [

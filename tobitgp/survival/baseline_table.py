@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -20,7 +20,7 @@ from tobitgp.nondetects.sample_results import read_count
 from tobitgp.report.group_curves import Seen
 from tobitgp.survival.comparing_times import logrank_test
 from tobitgp.survival.curve_tables import median_with_limits, turnbull_of
-from tobitgp.survival.grouped_times import check_column, in_words, read_times, with_groups
+from tobitgp.survival.grouped_times import check_column, in_memory, in_words, read_times, with_groups
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 _LEVELS = 50
@@ -120,7 +120,7 @@ def table_one(
     ['270 (212, 310)', '426 (348, 550)', 'log-rank']
     """
     digits = read_count(digits, "digits")
-    frame: Any = pd.DataFrame(data) if isinstance(data, Mapping) else data
+    frame = in_memory(data)
     names = column_names(frame)
     if by is not None:
         check_column(by, names, "by")
@@ -148,7 +148,11 @@ def _read_groups(frame: pd.DataFrame, by: str | None) -> _Groups:
         return _Groups(None, ["overall"], [every])
     levels = pd.Categorical(frame[by]).remove_unused_categories()
     rows = [np.asarray(levels.codes == k) for k in range(len(levels.categories))]
-    return _Groups(by, [*(in_words([level]) for level in levels.categories), "overall"], [*rows, every])
+    names = [in_words([level]) for level in levels.categories]
+    taken = sorted({"overall", "missing", "test", "pvalue", "smd"} & set(names))
+    if taken:
+        raise DataError(f"by={by!r}: a group has the name {taken[0]!r} of a column of the table. Rename the group.")
+    return _Groups(by, [*names, "overall"], [*rows, every])
 
 
 def _read_columns(columns: Any, names: Sequence[Any], by: str | None) -> list[Any]:
@@ -182,6 +186,8 @@ def _table(lines: list[_TableLine], groups: _Groups) -> pd.DataFrame:
 def _numbers(column: pd.Series[Any], name: str, groups: _Groups, digits: int, *, normal: bool) -> _TableLine:
     """Means with standard deviations, or medians with quartiles."""
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if np.isinf(values).any():
+        raise DataError(f"The column {name!r} has infinite values, which have no mean. Correct or drop them.")
     there = ~np.isnan(values)
     parts = [values[rows & there] for rows in groups.rows]
     cells = [_mean(part, digits) if normal else _quartiles(part, digits) for part in parts]
@@ -249,7 +255,9 @@ def _categories(column: pd.Series[Any], name: str, groups: _Groups) -> Iterator[
 
     levels = pd.Categorical(column).remove_unused_categories()
     if len(levels.categories) > _LEVELS:
-        raise DataError(f"The column {name!r} has {len(levels.categories)} levels, more than {_LEVELS}. Leave it out.")
+        raise DataError(
+            f"The column {name!r} has {len(levels.categories)} levels, more than {_LEVELS}. List others in columns=."
+        )
     codes: IntArray = np.asarray(levels.codes, dtype=np.intp)
     k = len(levels.categories)
     counts = np.array([np.bincount(codes[rows & (codes >= 0)], minlength=k) for rows in groups.rows])

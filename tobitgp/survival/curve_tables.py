@@ -1,4 +1,4 @@
-"""Kaplan-Meier, Turnbull and Aalen-Johansen estimates by group as tables, and quantiles with their limits."""
+"""Kaplan-Meier and Turnbull estimates by group as tables, and quantiles with their limits."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pandas as pd
 from tobitgp.data.frames import reads_frames
 from tobitgp.errors import DataError, SpecError
 from tobitgp.nondetects.sample_results import read_choice
-from tobitgp.numerics.nonparametric import Turnbull, first_below, incidence_steps, probability_interval, risk_sets
+from tobitgp.numerics.nonparametric import Turnbull, first_below, risk_sets
 from tobitgp.numerics.nonparametric import turnbull as likeliest
 from tobitgp.report.group_curves import Seen
 from tobitgp.results.predict import check_probability
 from tobitgp.results.survival import read_times as read_grid
-from tobitgp.survival.grouped_times import SCALES, read_causes, read_times
-from tobitgp.typing import Array, BoolArray, Frame
+from tobitgp.survival.grouped_times import SCALES, read_times
+from tobitgp.typing import Array, Frame
 
 _ROUNDING = 1e-3
 _COUNTS = ["n_risk", "n_event", "n_censor"]
@@ -91,7 +91,7 @@ def kaplan_meier(
     2    2  180.0    71.0     14.0       5.0     0.842  0.039  0.770  0.922
     3    2  365.0    30.0     22.0      19.0     0.526  0.060  0.421  0.658
     """
-    _check(confidence, conf_type)
+    check_limits(confidence, conf_type)
     read = read_times(formula, data, weights)
     read.check_right("kaplan_meier()")
     grid = None if times is None else read_grid(times)
@@ -99,7 +99,8 @@ def kaplan_meier(
     return read.table(parts, ["time"])
 
 
-def _check(confidence: Any, conf_type: Any) -> None:
+def check_limits(confidence: Any, conf_type: Any) -> None:
+    """Refuse limits of unknown probability or scale."""
     check_probability("confidence", confidence)
     read_choice(conf_type, "conf_type", SCALES)
 
@@ -108,6 +109,8 @@ def _after(seen: Seen, start: float | None) -> Seen:
     """Rows that end at a time or later: what is at risk from then on is the same without the others."""
     if start is None:
         return seen
+    if isinstance(start, bool) or not isinstance(start, (int, float, np.number)) or not np.isfinite(start):
+        raise SpecError(f"start={start!r}: start must be a finite number, e.g. start=60.")
     later = seen.take(seen.lower >= start)
     if not len(later.lower):
         raise DataError(f"start={start!r}: all rows of a group end before that time. Choose an earlier one.")
@@ -121,7 +124,7 @@ def _survival(seen: Seen, grid: Array | None, confidence: float, conf_type: str)
     if grid is None:
         return table[table["n_event"] > 0.0]
     last = curve.times[-1] if curve.survival[-1] > 0.0 else np.inf
-    return _at_times(table, seen, grid, last, {"survival": 1.0, "lower": 1.0, "upper": 1.0})
+    return at_times(table, seen, grid, last, {"survival": 1.0, "lower": 1.0, "upper": 1.0})
 
 
 def _counts_at_steps(seen: Seen) -> dict[str, Array]:
@@ -130,7 +133,7 @@ def _counts_at_steps(seen: Seen) -> dict[str, Array]:
     return dict(zip(_COUNTS, (steps.at_risk, steps.events, censored), strict=True))
 
 
-def _at_times(table: pd.DataFrame, seen: Seen, grid: Array, last: float, first: dict[str, float]) -> pd.DataFrame:
+def at_times(table: pd.DataFrame, seen: Seen, grid: Array, last: float, first: dict[str, float]) -> pd.DataFrame:
     """A table of steps at other times: counts since the last time listed, all else as after the last step."""
     at = np.searchsorted(table["time"], grid, side="right")
     start = pd.DataFrame([{**dict.fromkeys(table.columns, 0.0), **first}])
@@ -241,7 +244,7 @@ def quantiles(
     0    1  0.5  138.0   112.0     270.0  212.0  310.0
     1    2  0.5   90.0    53.0     426.0  348.0  550.0
     """
-    _check(confidence, conf_type)
+    check_limits(confidence, conf_type)
     ps = [check_probability("p", each, "each a probability", 0.5) for each in np.ravel(np.asarray(p, dtype=object))]
     read = read_times(formula, data, weights)
     parts = []
@@ -327,86 +330,3 @@ def turnbull_of(seen: Seen) -> Turnbull:
     mass = found.mass[shown] / found.mass[shown].sum()
     survival = np.maximum(1.0 - np.cumsum(mass), 0.0)
     return replace(found, left=found.left[shown], right=found.right[shown], mass=mass, survival=survival)
-
-
-@reads_frames
-def cumulative_incidence(
-    formula: str,
-    data: Frame,
-    *,
-    weights: str | None = None,
-    times: Any = None,
-    confidence: float = 0.95,
-    conf_type: str = "log",
-) -> pd.DataFrame:
-    """Tabulate the Aalen-Johansen estimate of the cumulative incidence of each cause by group.
-
-    Parameters
-    ----------
-    formula : str
-        ``"Surv(time, cause) ~ sex"``: causes are whole numbers (0: censored), text (``"censored"``) or categories (the
-        first: censored). Columns of groups right of ``~``, ``1`` for all rows together.
-    data, weights, times, confidence, conf_type
-        As in :func:`tobitgp.survival.kaplan_meier`.
-
-    Returns
-    -------
-    DataFrame
-        Indexed by the columns of groups, ``cause`` and ``time``. ``n_risk`` is the weight of the rows at risk just
-        before the time, ``n_event`` the weight of the events of the cause at the time, with ``times`` since the last
-        one listed. ``incidence`` is a probability, ``se`` its standard error by the delta method, ``lower`` and
-        ``upper`` are its limits. All are NaN after the last row of a group.
-
-    Raises
-    ------
-    FormulaError
-        If the formula cannot be read.
-    DataError
-        For a column that is missing.
-    SpecError
-        If there is one kind of event, or for an unknown word.
-
-    References
-    ----------
-    (NPT4) of the theory pages.
-
-    .. [1] O. O. Aalen and S. Johansen, "An empirical transition matrix for non-homogeneous Markov chains based on
-       censored observations", *Scandinavian Journal of Statistics* 5 (1978), 141-150.
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> data = {"time": [1, 2, 3, 4, 5, 6], "cause": [1, 2, 1, 0, 2, 1]}
-    >>> table = tg.survival.cumulative_incidence("Surv(time, cause) ~ 1", data, conf_type="plain")
-    >>> table.loc[1, ["n_risk", "incidence", "se"]].round(3).reset_index()
-       time  n_risk  incidence     se
-    0   1.0     6.0      0.167  0.152
-    1   3.0     4.0      0.333  0.192
-    2   6.0     1.0      0.583  0.226
-    """
-    _check(confidence, conf_type)
-    read = read_causes(formula, data, weights)
-    grid = None if times is None else read_grid(times)
-    parts = []
-    for _, rows in read.parts():
-        seen, code = read.seen.take(rows), read.code[rows]
-        parts += [
-            _incidence(seen, code == k, grid, confidence, conf_type).assign(cause=cause)
-            for k, cause in enumerate(read.causes, 1)
-        ]
-    each = len(read.causes)
-    together = [pd.concat(parts[i : i + each], ignore_index=True) for i in range(0, len(parts), each)]
-    return read.table(together, ["cause", "time"])
-
-
-def _incidence(seen: Seen, case: BoolArray, grid: Array | None, confidence: float, conf_type: str) -> pd.DataFrame:
-    """The table of one cause in one group."""
-    steps = incidence_steps(seen.lower, seen.exact, case, seen.weight, seen.entry)
-    F, se = steps.incidence, steps.se
-    lower, upper = probability_interval(F, se, confidence, conf_type)
-    columns = {"time": steps.times, "n_risk": steps.at_risk, "n_event": steps.cases}
-    table = pd.DataFrame({**columns, "incidence": F, "se": se, "lower": lower, "upper": upper})
-    if grid is None:
-        return table[table["n_event"] > 0.0]
-    last = np.inf if (steps.before * (1.0 - steps.events / steps.at_risk))[-1] <= 0.0 else steps.times[-1]
-    return _at_times(table, seen, grid, last, {})

@@ -72,7 +72,7 @@ class GroupedTimes:
         """Stratum of each row."""
         if strata is None:
             return np.zeros(len(self.group), dtype=np.intp)
-        names = [strata] if isinstance(strata, str) else list(strata)
+        names = list(strata) if isinstance(strata, list | tuple) else [strata]
         for name in names:
             check_column(name, list(self.rows.columns), "strata")
         lacking = int(self.rows[names].isna().any(axis=1).sum())
@@ -107,9 +107,23 @@ def read_causes(formula: str, data: Frame, weights: str | None) -> GroupedTimes:
     return read
 
 
+def in_memory(data: Frame) -> pd.DataFrame:
+    """The data as a data frame."""
+    if isinstance(data, pd.DataFrame):
+        return data
+    if not isinstance(data, Mapping):
+        raise DataError(
+            f"The data must be a data frame or a dict of columns in memory, not {type(data).__name__}. Read them first."
+        )
+    try:
+        return pd.DataFrame(data)
+    except ValueError as error:
+        raise DataError(f"The columns of the data do not make a table: {error}. Give columns of one length.") from error
+
+
 def _read(formula: str, data: Frame, weights: str | None, family: str) -> GroupedTimes:
     base, by = _split(formula)
-    frame: Any = pd.DataFrame(data) if isinstance(data, Mapping) else data
+    frame = in_memory(data)
     if weights is not None and not isinstance(weights, str):
         raise SpecError("weights= must be the name of a column of frequencies.")
     columns = column_names(frame)

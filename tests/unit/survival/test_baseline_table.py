@@ -141,8 +141,10 @@ def test_rows_without_a_group_are_dropped(lung):
         ({"nonnormal": ["z"]}, DataError, "nonnormal='z'"),
         ({"categorical": ["time"]}, DataError, "more than 50"),
         ({"digits": 0}, SpecError, "digits=0"),
+        ({"by": "arm"}, DataError, "by='arm': a group has the name 'test'"),
+        ({"columns": ["far"]}, DataError, "'far' has infinite values"),
     ],
 )
 def test_what_has_no_table(lung, given, error, words):
     with pytest.raises(error, match=words):
-        tg.table_one(lung, **given)
+        tg.table_one(lung.assign(arm=np.where(lung["sex"] == 1, "test", "control"), far=np.inf), **given)

@@ -288,6 +288,10 @@ def test_times_before_between_and_after_the_rows():
         (lambda d: kaplan_meier("Surv(time, ph) ~ 1", d.assign(ph=d["sex"] - (d.index < 9))), SpecError, "gray_test"),
         (lambda d: kaplan_meier("time ~ 1 | truncate(0, 5000)", d), SpecError, "Right truncation"),
         (lambda d: quantiles("Surv(time, event) ~ sex", d, 50), SpecError, "p=50"),
+        (lambda d: quantiles("Surv(time, event) ~ sex", d, start="a"), SpecError, "start='a'"),
+        (lambda d: quantiles("Surv(time, event) ~ sex", {"time": [1.0, 2.0], "sex": [1]}), DataError, "one length"),
+        (lambda d: quantiles("Surv(time, event) ~ sex", "lung.csv"), DataError, "not str"),
+        (lambda d: quantiles("Surv(time, event) ~ sex", d[:0]), DataError, "row"),
         (lambda d: cumulative_incidence("Surv(time, event) ~ sex", d), SpecError, "one kind of event"),
         (
             lambda d: turnbull("interval(time, hi) ~ 1 | truncate(entry)", d.assign(entry=1.0, hi=9e9)),
