@@ -17,7 +17,7 @@ from tobitgp.formula.formula_terms import split_parts
 from tobitgp.formula.functions import nearest
 from tobitgp.formula.linear_terms import flatten
 from tobitgp.formula.parse import one_line, split_sides
-from tobitgp.formula.syntax import called, read_side
+from tobitgp.formula.syntax import called, is_dot, read_side
 from tobitgp.model import Model
 from tobitgp.report.group_curves import Seen
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
@@ -203,7 +203,7 @@ def _split(formula: str) -> tuple[str, tuple[str, ...]]:
         inner = term.args[0] if isinstance(term, ast.Call) and called(term) == "C" and len(term.args) == 1 else term
         if isinstance(term, ast.Constant) and term.value == 1 and sign > 0:
             continue
-        if sign < 0 or not isinstance(inner, ast.Name):
+        if sign < 0 or not isinstance(inner, ast.Name) or is_dot(inner):
             right.fail(term, f"Right of '~' must be columns of groups, e.g. sex + arm, not {right.text(term)}.")
         names += [inner.id] if inner.id not in names else []
     left = formula[before[0].start : before[-1].start + len(before[-1].text)]

@@ -278,6 +278,7 @@ def test_times_before_between_and_after_the_rows():
         (lambda d: kaplan_meier("Surv(time, event)", d), FormulaError, "has no '~'"),
         (lambda d: kaplan_meier("Surv(time, event) ~ gp(age)", d), FormulaError, "must be columns of groups"),
         (lambda d: kaplan_meier("Surv(time, event) ~ age - 1", d), FormulaError, "must be columns of groups"),
+        (lambda d: kaplan_meier("Surv(time, event) ~ .", d), FormulaError, "must be columns of groups"),
         (lambda d: kaplan_meier(3, d), FormulaError, "must be text"),
         (lambda d: kaplan_meier("Surv(time, event) ~ sexx", d), DataError, "did you mean 'sex'"),
         (lambda d: kaplan_meier("Surv(time, event) ~ sex", d, weights=[1.0]), SpecError, "name of a column"),
