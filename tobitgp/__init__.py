@@ -40,10 +40,11 @@ _NAMES = {
     "results.vectors.vector_results": "VectorMixtureResults",
     "selection": "Selection cross_validate select suggest",
     "storage.loading": "load",
+    "survival.baseline_table": "table_one",
     "survival_model": "SurvivalModel",
     "versions": "show_versions",
 }
-_MODULES = "datasets distributions errors lifelines metrics nondetects sklearn"
+_MODULES = "datasets distributions errors lifelines metrics nondetects sklearn survival"
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 
 __all__ = sorted([*_HOMES, *_MODULES.split()])

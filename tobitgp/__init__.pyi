@@ -5,6 +5,7 @@ from tobitgp import lifelines as lifelines
 from tobitgp import metrics as metrics
 from tobitgp import nondetects as nondetects
 from tobitgp import sklearn as sklearn
+from tobitgp import survival as survival
 from tobitgp.api import fit as fit
 from tobitgp.fine_gray import finegray as finegray
 from tobitgp.flow import flow_normalise as flow_normalise
@@ -61,6 +62,7 @@ from tobitgp.selection import cross_validate as cross_validate
 from tobitgp.selection import select as select
 from tobitgp.selection import suggest as suggest
 from tobitgp.storage.loading import load as load
+from tobitgp.survival.baseline_table import table_one as table_one
 from tobitgp.survival_model import SurvivalModel as SurvivalModel
 from tobitgp.versions import show_versions as show_versions
 

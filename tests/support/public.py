@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import tobitgp as tg
 
-ROOMS = ("metrics", "distributions", "datasets", "errors", "lifelines", "nondetects", "sklearn")
+ROOMS = ("metrics", "distributions", "datasets", "errors", "lifelines", "nondetects", "sklearn", "survival")
 
 # What questions to a fit give back: nobody makes one, everybody reads them.
 ANSWERS = (
@@ -41,6 +41,7 @@ ANSWERS = (
     "tobitgp.nondetects.summary_tables.GroupSummary",
     "tobitgp.nondetects.summary_tables.MethodSummary",
     "tobitgp.nondetects.summary_tables.SampleSummary",
+    "tobitgp.survival.comparing_times.LogRank",
 )
 
 # Their fields are for users, their methods are what the engine calls.

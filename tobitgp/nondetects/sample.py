@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -132,29 +134,51 @@ def read_sample(data: Frame, response: str, censored: str | None = None) -> Samp
     return sample_of(Model(f"{written} ~ 1 {bar} {part}".strip(), data, family="gaussian"), left)
 
 
+GroupNames = str | Sequence[str] | None
+
+
+def read_names(by: Any) -> list[str]:
+    """Columns of groups: none, one by its name, or several."""
+    return [] if by is None else list(by) if isinstance(by, list | tuple) else [by]
+
+
 @reads_frames
-def read_groups(data: Frame, response: str, censored: str | None, by: str | None) -> dict[str, Sample]:
-    """One sample by the name of the response, or one for each group by its name, in their order."""
-    if by is None:
+def read_groups(data: Frame, response: str, censored: str | None, by: GroupNames) -> dict[tuple[str, ...], Sample]:
+    """One sample under the name of the response, or one for each group under its values, in their order."""
+    names = read_names(by)
+    if not names:
         sample = read_sample(data, response, censored)
-        return {sample.name: sample}
+        return {(sample.name,): sample}
     frame = pd.DataFrame(data) if isinstance(data, dict) else data
-    count = column_names(frame).count(by)
-    if not count:
-        raise DataError(f"by={by!r}: the data have no such column{nearest(str(by), column_names(frame)) or '.'}")
-    if count > 1:
-        raise DataError(f"The data have several columns named {by!r}; rename all but one.")
-    lacking = int(frame[by].isna().sum())
-    if lacking:
-        message = f"{lacking} of {len(frame)} rows are dropped: missing values in {by!r}, the column of groups"
-        warnings.warn(message, UserWarning, stacklevel=user_level())
+    for name in names:
+        count = column_names(frame).count(name)
+        if not count:
+            raise DataError(
+                f"by={name!r}: the data have no such column{nearest(str(name), column_names(frame)) or '.'}"
+            )
+        if count > 1:
+            raise DataError(f"The data have several columns named {name!r}; rename all but one.")
+        lacking = int(frame[name].isna().sum())
+        if lacking:
+            message = f"{lacking} of {len(frame)} rows are dropped: missing values in {name!r}, the column of groups"
+            warnings.warn(message, UserWarning, stacklevel=user_level())
     frame = frame.reset_index(drop=True)  # rows are found by their labels, which may be there twice
     sample = read_sample(frame, response, censored)
-    groups, every = groups_of(frame[by].iloc[sample.labels.astype(int)]), groups_of(frame[by])
+    used, every = _crossed(frame[names].iloc[sample.labels.astype(int)]), _crossed(frame[names])
     return {
-        name: replace(sample.take(rows), name=name, dropped=int(every[name].sum() - rows.sum()))
-        for name, rows in groups.items()
+        key: replace(sample.take(rows), name=" / ".join(key), dropped=int(every[key].sum() - rows.sum()))
+        for key, rows in used.items()
     }
+
+
+def _crossed(labels: pd.DataFrame) -> dict[tuple[str, ...], BoolArray]:
+    """Rows of each group of values that occur together, in the order of each column."""
+    of_columns = [groups_of(labels[name]).items() for name in labels]
+    crossed = {
+        tuple(name for name, _ in parts): np.logical_and.reduce([rows for _, rows in parts])
+        for parts in product(*of_columns)
+    }
+    return {key: rows for key, rows in crossed.items() if rows.any()}
 
 
 def read_values(values: Any, censored: Any = None, name: str = "y") -> Sample:

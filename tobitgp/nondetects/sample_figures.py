@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 from tobitgp.errors import DataError, SpecError
 from tobitgp.nondetects.means import KaplanMeier, kaplan_meier_of
 from tobitgp.nondetects.ros import RegressionOnOrderStatistics, ros_of
-from tobitgp.nondetects.sample import Sample, read_groups, read_sample
+from tobitgp.nondetects.sample import GroupNames, Sample, read_groups, read_names, read_sample
 from tobitgp.nondetects.sample_likelihood import FamilyName, maximise
 from tobitgp.report.axes import (
     BLUE,
@@ -43,7 +43,7 @@ def plot_ecdf(
     data: Frame,
     response: str,
     censored: str | None = None,
-    by: str | None = None,
+    by: GroupNames = None,
     *,
     family: FamilyName | Sequence[FamilyName] = (),
     ax: Any = None,
@@ -60,8 +60,8 @@ def plot_ecdf(
         Column of detects and of the limits of non-detects, or of text such as ``<0.5``; or the left side of a formula.
     censored : str, optional
         Column that is 1 or True for non-detects.
-    by : str, optional
-        Column of groups, a curve for each.
+    by : str or sequence of str, optional
+        Columns of groups, a curve for each group.
     family : str or sequence of {"lognormal", "normal", "weibull", "gamma"}
         Families fitted by maximum likelihood and drawn over the steps.
     ax : matplotlib Axes, optional
@@ -85,21 +85,21 @@ def plot_ecdf(
     >>> data = {"lead": ["<1", "0.7", "1.7", "<2", "3.2", "0.5", "2.8", "0.9", "<0.4", "1.1"]}
     >>> ax = tg.nondetects.plot_ecdf(data, "lead", family="lognormal")
     """
-    samples = read_groups(data, response, censored, by)
-    for name, sample in samples.items():
+    samples = list(read_groups(data, response, censored, by).values())
+    for sample in samples:
         sample.check_left("A distribution function")
-        sample.check_detects(f"Group {name!r}" if by else "")
+        sample.check_detects(f"Group {sample.name!r}" if by else "")
     ax = given_or_new(ax)
-    values = np.concatenate([sample.values for sample in samples.values()])
+    values = np.concatenate([sample.values for sample in samples])
     positive = bool((values > 0.0).all())
     ends = _beyond(values, positive)
     if positive:
         ax.set_xscale("log")
         plain_numbers(ax.xaxis, *ends)
     names = [family] if isinstance(family, str) else list(family)
-    for k, (name, sample) in enumerate(samples.items()):
+    for k, sample in enumerate(samples):
         colour = LEVELS[k % len(LEVELS)]
-        label = f"{name} (n = {len(sample)}, {sample.censored.mean():.0%} non-detects)"
+        label = f"{sample.name} (n = {len(sample)}, {sample.censored.mean():.0%} non-detects)"
         _draw_steps(ax, kaplan_meier_of(sample), ends[1], colour, as_label(label))
         at = sample.values[sample.censored]
         ax.plot(at, np.full(len(at), -_TICK * (k + 0.6)), "|", color=colour, markersize=7, zorder=4)
@@ -110,7 +110,7 @@ def plot_ecdf(
     ax.plot([], [], "|", color=INK, markersize=7, label="limits of non-detects")
     ax.set(xlim=ends, ylim=(-_TICK * (len(samples) + 0.6), 1.02))
     place = "outside" if len(samples) > 3 else "below"
-    return finish(ax, response, "share at or below", legend=place, title=by or "")
+    return finish(ax, response, "share at or below", legend=place, title=", ".join(read_names(by)))
 
 
 def _beyond(values: Array, log: bool) -> tuple[float, float]:
@@ -141,7 +141,7 @@ def _draw_family(ax: Any, sample: Sample, family: str, ends: tuple[float, float]
 
 
 @closing_what_fails
-def plot_box(data: Frame, response: str, censored: str | None = None, by: str | None = None, *, ax: Any = None) -> Any:
+def plot_box(data: Frame, response: str, censored: str | None = None, by: GroupNames = None, *, ax: Any = None) -> Any:
     """Draw box plots of which nothing is shown below the highest limit of a group.
 
     Quartiles are those of robust regression on order statistics, or of Kaplan and Meier where all three lie above the
@@ -156,8 +156,8 @@ def plot_box(data: Frame, response: str, censored: str | None = None, by: str | 
         Column of detects and of the limits of non-detects, or of text such as ``<0.5``; or the left side of a formula.
     censored : str, optional
         Column that is 1 or True for non-detects.
-    by : str, optional
-        Column of groups, a box for each.
+    by : str or sequence of str, optional
+        Columns of groups, a box for each group.
     ax : matplotlib Axes, optional
         Where to draw.
 
@@ -183,32 +183,32 @@ def plot_box(data: Frame, response: str, censored: str | None = None, by: str | 
     >>> data = {"lead": ["<1", "0.7", "1.7", "<2", "3.2", "0.5", "2.8", "0.9", "<0.4", "1.1"]}
     >>> ax = tg.nondetects.plot_box(data, "lead")
     """
-    samples = read_groups(data, response, censored, by)
+    samples = list(read_groups(data, response, censored, by).values())
     filled = {}
-    for name, sample in samples.items():
+    for sample in samples:
         if by is None or len(sample.detects):
-            sample.check_detects(f"Group {name!r}" if by else "")
-            filled[name] = ros_of(sample, force=True)
+            sample.check_detects(f"Group {sample.name!r}" if by else "")
+            filled[sample.name] = ros_of(sample, force=True)
     if not filled:
         raise DataError(f"No group of {by!r} has a detected value, so that there is no box to draw.")
     ax = given_or_new(ax)
     ax.set_yscale("log")
-    shown = np.concatenate([_shown(sample) for sample in samples.values()])
+    shown = np.concatenate([_shown(sample) for sample in samples])
     low, high = _beyond(shown, True)
     ax.set_ylim(low / (high / low) ** 0.12, high)
     plain_numbers(ax.yaxis, low, high)
-    crowded = sum(max(len(str(name)), 8) for name in samples) > _LETTERS
+    crowded = sum(max(len(sample.name), 8) for sample in samples) > _LETTERS
     turned = {"rotation": 90} if crowded else {}
-    for k, (name, sample) in enumerate(samples.items()):
+    for k, sample in enumerate(samples):
         colour = LEVELS[k % len(LEVELS)] if by else BLUE
-        drawn = _draw_box(ax, k, sample, filled[name], colour) if name in filled else []
+        drawn = _draw_box(ax, k, sample, filled[sample.name], colour) if sample.name in filled else []
         if sample.censored.any():
             _draw_limit(ax, k, sample, drawn, first=k == 0, short=crowded)
     between = ", " if crowded else "\n"
-    names = [f"{as_label(name)}{between}n = {len(sample)}" for name, sample in samples.items()]
+    names = [f"{as_label(sample.name)}{between}n = {len(sample)}" for sample in samples]
     ax.set_xticks(range(len(samples)), names, **turned)
     ax.set_xlim(-0.6, len(samples) - 0.4)
-    return finish(ax, by or "", response, legend="")
+    return finish(ax, ", ".join(read_names(by)), response, legend="")
 
 
 def _shown(sample: Sample) -> Array:

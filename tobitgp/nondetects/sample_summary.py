@@ -12,7 +12,7 @@ from tobitgp.errors import SpecError
 from tobitgp.nondetects.means import METHODS, TailRule, kaplan_meier_of, mean_limits, read_options, skewness_note
 from tobitgp.nondetects.resampling import MANY
 from tobitgp.nondetects.ros import MOST_CENSORED, ros_of
-from tobitgp.nondetects.sample import Sample, clopper_pearson, read_groups
+from tobitgp.nondetects.sample import GroupNames, Sample, clopper_pearson, read_groups, read_names
 from tobitgp.nondetects.sample_likelihood import FamilyName, maximise
 from tobitgp.nondetects.summary_tables import GroupSummary, MethodSummary, SampleSummary
 from tobitgp.results.predict import check_probability
@@ -28,7 +28,7 @@ def summary(
     data: Frame,
     response: str,
     censored: str | None = None,
-    by: str | None = None,
+    by: GroupNames = None,
     methods: Sequence[str] = ("km", "ros", "mle"),
     percentiles: Sequence[float] = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95),
     confidence: float = 0.95,
@@ -49,8 +49,8 @@ def summary(
         side of a formula, with ``| censor(limit)`` behind it where limits stand in a column of their own.
     censored : str, optional
         Column that is 1 or True for non-detects.
-    by : str, optional
-        Column of groups, summarised one by one.
+    by : str or sequence of str, optional
+        Columns of groups, e.g. ``["site", "year"]``; groups are summarised one by one.
     methods : sequence of {"km", "ros", "mle"}
         Kaplan-Meier; robust regression on order statistics; maximum likelihood.
     percentiles : sequence of float
@@ -103,9 +103,11 @@ def summary(
     for method in chosen:
         read_options(method, None, family, km_tail, bootstrap, rng)
     options = {"family": family, "km_tail": km_tail, "bootstrap": bootstrap, "rng": rng}
-    samples = read_groups(data, response, censored, by).values()
-    groups = tuple(_summarise(sample, chosen, ps, level, options, by is not None) for sample in samples)
-    return SampleSummary(response, groups, ps, level)
+    groups = tuple(
+        _summarise(sample, key, chosen, ps, level, options, by is not None)
+        for key, sample in read_groups(data, response, censored, by).items()
+    )
+    return SampleSummary(response, groups, ps, level, tuple(read_names(by)))
 
 
 def _read_methods(methods: Any) -> tuple[str, ...]:
@@ -117,7 +119,13 @@ def _read_methods(methods: Any) -> tuple[str, ...]:
 
 
 def _summarise(
-    sample: Sample, methods: Sequence[str], ps: Sequence[float], confidence: float, options: dict[str, Any], group: bool
+    sample: Sample,
+    key: tuple[str, ...],
+    methods: Sequence[str],
+    ps: Sequence[float],
+    confidence: float,
+    options: dict[str, Any],
+    group: bool,
 ) -> GroupSummary:
     n, below = len(sample), int(sample.below.sum())
     few = len(np.unique(sample.detects)) < 2
@@ -138,7 +146,7 @@ def _summarise(
         exceedance = (above / n, *clopper_pearson(above, n, confidence))
     notes += [] if few else _notes(sample, methods, options)
     choice = _TOO_FEW if few else _choice(below / n)
-    return GroupSummary(sample.name, n, below, sample.limits, choice, tuple(found), exceedance, tuple(notes))
+    return GroupSummary(sample.name, n, below, sample.limits, choice, tuple(found), exceedance, tuple(notes), key)
 
 
 def _unknown(sample: Sample, method: str, ps: Sequence[float], options: dict[str, Any]) -> MethodSummary:

@@ -74,6 +74,8 @@ class GroupSummary:
         there are fewer than two distinct detects.
     notes : tuple of str
         What else is to be known.
+    levels : tuple of str
+        The value of each column of groups.
     """
 
     name: str
@@ -84,6 +86,7 @@ class GroupSummary:
     methods: tuple[MethodSummary, ...]
     exceedance: tuple[float, float, float] | None
     notes: tuple[str, ...]
+    levels: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -100,23 +103,26 @@ class SampleSummary:
         Probabilities.
     confidence : float
         Of the limits of the mean, a probability.
+    by : tuple of str
+        Columns of the groups.
     """
 
     response: str
     groups: tuple[GroupSummary, ...]
     percentiles: tuple[float, ...]
     confidence: float
+    by: tuple[str, ...]
 
     def summary_frame(self) -> pd.DataFrame:
-        """A row for each group and method, in the units of the response.
+        """A row for each group and method, in the units of the response; several columns of groups are levels.
 
         Columns are ``n, nondetects, share, mean, sd, lower, upper, interval, mc_error``, one for each percentile, such
         as ``p50``, and ``below``, the limit that percentiles lie below which are NaN.
         """
-        rows = {}
+        names, rows = self.by if len(self.by) > 1 else ["group"], {}
         for group in self.groups:
             for found in group.methods:
-                rows[group.name, found.method] = {
+                rows[*group.levels, found.method] = {
                     "n": group.n,
                     "nondetects": group.nondetects,
                     "share": group.nondetects / group.n,
@@ -129,7 +135,7 @@ class SampleSummary:
                     **{_column(p): value for p, value in found.percentiles.items()},
                     "below": found.below if any(np.isnan(v) for v in found.percentiles.values()) else np.nan,
                 }
-        index = pd.MultiIndex.from_tuples(rows, names=["group", "method"])
+        index = pd.MultiIndex.from_tuples(rows, names=[*names, "method"])
         return pd.DataFrame(list(rows.values()), index=index)
 
     def summary(self) -> FitSummary:

@@ -34,15 +34,78 @@ class SurvivalSteps(NamedTuple):
         r"""Survival after each time, :math:`S(t) = \prod_{s \le t} (1 - d_s / n_s)`."""
         return np.asarray(np.cumprod(1.0 - self.events / self.at_risk), dtype=np.float64)
 
-    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
-        """Ends of Greenwood's intervals of survival after each time, on the scale of log(-log)."""
-        survival, left = self.survival, self.at_risk * (self.at_risk - self.events)
+    @property
+    def se(self) -> Array:
+        """Greenwood's standard error of survival after each time; NaN once survival is 0."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            error = np.sqrt(np.cumsum(self.events / left)) / np.log(survival)
-            reach = np.exp(float(ndtri(0.5 * (1.0 + level))) * np.abs(error))
-            lower, upper = survival**reach, survival ** (1.0 / reach)
-        inner = (survival > 0.0) & (survival < 1.0)
-        return np.where(inner, lower, survival), np.where(inner, upper, survival)
+            return np.asarray(self.survival * np.sqrt(np.cumsum(self.events / (self.at_risk * self._staying))))
+
+    @property
+    def _staying(self) -> Array:
+        return self.at_risk - self.events
+
+    def interval(self, level: float = 0.95, scale: str = "log-log") -> tuple[Array, Array]:
+        """Ends of Greenwood's intervals of survival after each time; survival itself where it is 0 or 1."""
+        inner = (self.survival > 0.0) & (self.survival < 1.0)
+        lower, upper = probability_interval(self.survival, self.se, level, scale)
+        return np.where(inner, lower, self.survival), np.where(inner, upper, self.survival)
+
+
+def probability_interval(value: Array, se: Array, level: float, scale: str) -> tuple[Array, Array]:
+    """Ends of Wald's intervals of probabilities on a scale, ``"plain"``, ``"log"`` or ``"log-log"``; inside [0, 1]."""
+    reach = float(ndtri(0.5 * (1.0 + level))) * se
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        if scale == "plain":
+            lower, upper = value - reach, value + reach
+        elif scale == "log":
+            ratio = np.exp(reach / value)
+            lower, upper = value / ratio, value * ratio
+        else:
+            power = np.exp(reach / np.abs(value * np.log(value)))
+            lower, upper = value**power, value ** (1.0 / power)
+    return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+
+
+_FLAT = 1.5e-8  # difference of probabilities that is rounding
+
+
+def first_below(times: Array, survival: Array, height: float) -> float:
+    """Time at which a curve of steps falls below a height, the middle where it stays there; infinite if it never is."""
+    reached = np.flatnonzero(survival <= height + _FLAT)
+    if not len(reached):
+        return np.inf
+    below = np.flatnonzero(survival < height - _FLAT)
+    return float(0.5 * (times[reached[0]] + times[below[0] if len(below) else -1]))
+
+
+class IncidenceSteps(NamedTuple):
+    """What Aalen and Johansen's estimate of one cause is made of, (m,) each."""
+
+    times: Array  # distinct ones, ascending
+    cases: Array  # weight of the events of the cause at each
+    events: Array  # weight of the events of any cause
+    at_risk: Array  # weight of the rows at risk just before each
+
+    @property
+    def before(self) -> Array:
+        """Probability of no event before each time."""
+        return np.append(1.0, np.cumprod(1.0 - self.events / self.at_risk))[:-1]
+
+    @property
+    def incidence(self) -> Array:
+        r"""Incidence up to each time, :math:`F(t) = \sum_{s \le t} S(s-)\, d_s / n_s`."""
+        return np.asarray(np.cumsum(self.before * self.cases / self.at_risk))
+
+    @property
+    def se(self) -> Array:
+        """Standard error by the delta method, the events at each time multinomial, (NPT4)."""
+        n, share, F = self.at_risk, self.cases / self.at_risk, self.incidence
+        staying = n - self.events
+        other = np.divide(self.events, n * staying, out=np.zeros_like(n), where=staying > 0.0)
+        own, cross = self.before**2 * share * (1.0 - share) / n, self.before * share / n
+        sums = (np.cumsum(each) for each in (own + 2.0 * cross * F + other * F**2, cross + other * F, other))
+        constant, linear, square = sums
+        return np.sqrt(np.maximum(constant - 2.0 * linear * F + square * F**2, 0.0))
 
 
 def kaplan_meier(time: Array, seen: BoolArray, weight: Array, entry: Array | None = None) -> tuple[Array, Array]:
@@ -54,10 +117,17 @@ def kaplan_meier(time: Array, seen: BoolArray, weight: Array, entry: Array | Non
 def aalen_johansen(
     time: Array, seen: BoolArray, case: BoolArray, weight: Array, entry: Array | None = None
 ) -> tuple[Array, Array]:
-    r"""Incidence of one kind of event, :math:`F(t) = \sum_{s \le t} S(s-)\, d_s / n_s`, at the distinct times."""
-    times, survival = kaplan_meier(time, seen, weight, entry)
-    _, events, at_risk = risk_sets(time, case, weight, entry)
-    return times, np.asarray(np.cumsum(np.append(1.0, survival)[:-1] * events / at_risk))
+    """Incidence of one kind of event at the distinct times."""
+    steps = incidence_steps(time, seen, case, weight, entry)
+    return steps.times, steps.incidence
+
+
+def incidence_steps(
+    time: Array, seen: BoolArray, case: BoolArray, weight: Array, entry: Array | None = None
+) -> IncidenceSteps:
+    """Events of one cause, those of any, and rows at risk at the distinct times."""
+    times, events, at_risk = risk_sets(time, seen, weight, entry)
+    return IncidenceSteps(times, risk_sets(time, case, weight, entry).events, events, at_risk)
 
 
 def risk_sets(time: Array, seen: BoolArray, weight: Array, entry: Array | None = None) -> SurvivalSteps:

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
-from tobitgp.numerics.nonparametric import risk_sets, turnbull
+from tobitgp.numerics import rank_tests
+from tobitgp.numerics.nonparametric import first_below, risk_sets, turnbull
 from tobitgp.report.axes import INK, LEVELS, as_label, finish, shorten_all
 from tobitgp.typing import Array, BoolArray
 
@@ -115,14 +116,12 @@ def count_at_risk(seen: Seen, times: Array) -> Array:
 
 
 def log_rank(seen: Seen, groups: Sequence[CurveGroup]) -> tuple[float, int, float] | None:
-    """Chi-squared, degrees of freedom and p of the log-rank test; None where rows are in intervals or entered late."""
-    if len(groups) < 2 or not seen.right or seen.late:
+    """Chi-squared, degrees of freedom and p of the log-rank test; None where rows are in intervals."""
+    if len(groups) < 2 or not seen.right:
         return None
-    from lifelines.statistics import multivariate_logrank_test
-
     code = np.select([group.rows for group in groups], range(len(groups)))
-    found = multivariate_logrank_test(seen.lower, code, seen.exact, weights=seen.weight)
-    return float(found.test_statistic), len(groups) - 1, float(found.p_value)
+    rows = rank_tests.TimesOfGroups(seen.lower, seen.exact.astype(np.intp), seen.weight, seen.entry, code)
+    return rank_tests.log_rank(rows, len(groups), np.zeros(len(code), dtype=np.intp)).statistic
 
 
 def log_rank_words(found: tuple[float, int, float] | None) -> str:
@@ -139,16 +138,10 @@ def summarise_groups(seen: Seen, groups: Sequence[CurveGroup]) -> pd.DataFrame:
     for group in groups:
         part = seen.take(group.rows)
         steps = estimate(part)
-        curves = (steps.survival, *(steps.band or ()))
-        medians = [_first_at_half(steps.times, curve) for curve in curves] + [np.nan, np.nan]
+        curves = (steps.survival, *(np.where(steps.survival > 0.0, end, np.nan) for end in steps.band or ()))
+        medians = [first_below(steps.times, curve, 0.5) for curve in curves] + [np.nan, np.nan]
         table[group.name] = [part.weight.sum(), part.events, *medians[:3]]
     return pd.DataFrame.from_dict(table, orient="index", columns=["n", "events", "median", "lower", "upper"])
-
-
-def _first_at_half(times: Array, survival: Array) -> float:
-    """First time at which survival is one half or less; infinite if it is not reached."""
-    below = np.flatnonzero(survival <= 0.5 + 1e-12)
-    return float(times[below[0]]) if len(below) else float("inf")
 
 
 def groups_size(groups: Sequence[CurveGroup], *, at_risk: bool) -> tuple[float, float]:

@@ -32,8 +32,8 @@ def plot_survival(
 
     With ``by`` or ``at_risk`` the average of the fit over the rows of each group, by their weights, as a line over the
     steps of the same rows: Kaplan and Meier's estimate [1]_, of up to four groups with its 95% band, or Turnbull's
-    where some rows are intervals. The log-rank test of the groups stands above, unless rows are intervals or entered
-    late. Where all rows entered late both are survival after the first entry.
+    where some rows are intervals. The log-rank test of the groups stands above, unless rows are intervals. Where
+    all rows entered late both are survival after the first entry.
 
     Without ``df`` that of a mixture with its band, or the average over all training rows by their weights, beside
     Kaplan and Meier's estimate where rows are right-censored (with its 95% band where they entered late, since few

@@ -1,5 +1,6 @@
 """``tobitgp curves``: medians and the test in print, a figure, and what is refused."""
 
+import pandas as pd
 import pytest
 from support.reference import load
 
@@ -32,7 +33,13 @@ def test_without_groups_and_with_entry(lung, capsys):
     assert main(["curves", "time", "dead or not", str(lung)]) == 0
     assert capsys.readouterr().out.splitlines()[1].split() == ["all", "227", "164", "310", "284", "361"]
     assert main(["curves", "time", "dead or not", str(lung), "--by", "sex", "--entry", "start"]) == 0
-    assert "log-rank" not in capsys.readouterr().out
+    # Rows are at risk with those of the same time alone.
+    rows, score, variance = pd.read_csv(lung), 0.0, 0.0
+    for _, tied in rows.groupby("time"):
+        n, d, women = len(tied), tied["dead or not"].sum(), (tied["sex"] == 2).sum()
+        score += tied["dead or not"][tied["sex"] == 2].sum() - d * women / n
+        variance += d * (n - d) / max(n - 1, 1) * women * (n - women) / n**2
+    assert f"log-rank chi2(1) = {score**2 / variance:.4g}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

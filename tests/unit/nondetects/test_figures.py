@@ -120,3 +120,18 @@ def test_many_names_are_turned():
     ax.figure.canvas.draw()
     boxes = [text.get_window_extent() for text in ax.get_xticklabels()]
     assert all(a.x1 <= b.x0 for a, b in pairwise(boxes))
+
+
+def test_groups_of_two_columns():
+    data = {
+        "y": [1.0, 2.0, 3.0, 4.0] * 4,
+        "c": [1, 0, 0, 0] * 4,
+        "g": [*"aaaaaaaabbbbbbbb"],
+        "h": [0, 0, 0, 0, 1, 1, 1, 1] * 2,
+    }
+    ax = plot_ecdf(data, "y", "c", by=["g", "h"])
+    assert labels(ax)[:2] == ["a / 0 (n = 4, 25% non-detects)", "a / 1 (n = 4, 25% non-detects)"]
+    assert ax.get_legend().get_title().get_text() == "g, h"
+    ax = plot_box(data, "y", "c", by=("g", "h"))
+    assert [text.get_text() for text in ax.get_xticklabels()][3] == "b / 1\nn = 4"
+    assert ax.get_xlabel() == "g, h"

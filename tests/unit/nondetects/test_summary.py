@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from support.nondetects import cases, frame
 
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError
@@ -184,3 +185,23 @@ def test_very_many_rows_have_the_limits_of_normal_means():
     frame = summary(data, "y", "c").summary_frame().loc["y"]
     assert frame["interval"].tolist() == ["Student's", "", "profile likelihood"]
     assert frame.loc["km", "lower"] < np.exp(0.5) < frame.loc["km", "upper"]
+
+
+def test_two_columns_of_groups_as_nada():
+    """NADA's Kaplan-Meier quantiles, and means as EnvStats has them, of three samples in one table."""
+    samples = {("pyrene", "she"): "she_pyrene", ("arsenic", "oahu"): "oahu_arsenic", ("arsenic", "21"): "arsenic21"}
+    parts = []
+    for (kind, place), name in samples.items():
+        rows = frame(name).set_axis(["y", "c"], axis=1)
+        parts.append(rows.assign(kind=pd.Categorical([kind] * len(rows), ["pyrene", "arsenic"]), place=place))
+    found = summary(pd.concat(parts), "y", "c", ["kind", "place"], "km", [0.5, 0.9], bootstrap=200)
+    table = found.summary_frame()
+    assert table.index.names == ["kind", "place", "method"]
+    assert [group.name for group in found.groups] == ["pyrene / she", "arsenic / 21", "arsenic / oahu"]
+    for key, name in samples.items():
+        known, line = cases()[f"{name.removeprefix('she_').removesuffix('_arsenic')}_summary"], table.loc[(*key, "km")]
+        assert (line["n"], line["nondetects"]) == (known["n"], known["n_censored"])
+        assert line["mean"] == pytest.approx(known["km"]["mean_efron"], rel=1e-9)
+        quantiles = dict(zip(known["km"]["nada_quantile_probs"], known["km"]["nada_quantiles"], strict=True))
+        assert line["p90"] == pytest.approx(quantiles[0.9])
+    assert "pyrene / she" in str(found)

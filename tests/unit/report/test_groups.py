@@ -66,7 +66,15 @@ def test_late_entry_and_weights_against_lifelines():
     times = np.array([0.3, 0.9, 1.5])
     at_risk = [weight[(entry < t) & (data["time"] >= t)].sum() for t in times]
     np.testing.assert_array_equal(count_at_risk(seen, times), at_risk)
-    assert log_rank(seen, read_groups(seen, pd.Series(np.arange(n) % 2, name="g"))) is None
+    group = np.arange(n) % 2
+    score = variance = 0.0
+    for t in np.unique(data["time"][data["event"]]):
+        at_risk, dead = (entry < t) & (data["time"] >= t), (data["time"] == t) & data["event"]
+        total, d, share = weight[at_risk].sum(), weight[dead].sum(), weight[at_risk & (group == 1)].sum()
+        score += weight[dead & (group == 1)].sum() - d * share / total
+        variance += d * (total - d) / (total - 1.0) * share * (total - share) / total**2 if total > 1.0 else 0.0
+    chi2, _, _ = log_rank(seen, read_groups(seen, pd.Series(group, name="g")))
+    assert chi2 == pytest.approx(score**2 / variance, rel=1e-9)
 
 
 def test_averages_of_the_fit_over_the_steps_of_their_rows(lung, res):
@@ -95,7 +103,7 @@ def test_late_entry_is_compared_from_the_first_entry_on():
     fit = tg.fit("Surv(entry, time, event) ~ arm", data, family="weibull")
     first = data["entry"].min()
     ax = fit.plot_survival(by="arm", at_risk=True, times=[0.0, first, 60.0, 75.0])
-    assert ax.get_title(loc="left") == ""
+    assert ax.get_title(loc="left").startswith("log-rank chi2(1) = ")
     drawn = [line for line in ax.lines if len(line.get_xdata()) == 3]
     want = fit.predict_survival_function(
         {"arm": [0, 1]}, [0.0, 60.0 - first, 75.0 - first], conditional_after=[first] * 2
