@@ -8,7 +8,6 @@ __version__ = "0.1.0"
 # Modules and the public names from there, imported at their first use; ``__init__.pyi`` shows them to type checkers.
 _NAMES = {
     "api": "fit",
-    "fine_gray": "finegray",
     "flow": "flow_normalise",
     "formula": "formula_functions",
     "likelihoods.families": "BoxCox CustomNoise GenGamma Student",

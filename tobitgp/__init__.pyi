@@ -7,7 +7,6 @@ from tobitgp import nondetects as nondetects
 from tobitgp import sklearn as sklearn
 from tobitgp import survival as survival
 from tobitgp.api import fit as fit
-from tobitgp.fine_gray import finegray as finegray
 from tobitgp.flow import flow_normalise as flow_normalise
 from tobitgp.formula import formula_functions as formula_functions
 from tobitgp.likelihoods.families import BoxCox as BoxCox

@@ -76,7 +76,7 @@ def expanded_maximum(rows):
 @pytest.mark.slow
 @pytest.mark.parametrize("cause", [1, 2])
 def test_rows_have_the_weights_of_the_definition_and_crr_differs_by_its_ties_alone(mgus2, cause):
-    rows = tg.finegray("Surv(etime, cause)", mgus2, cause)
+    rows = tg.survival.finegray("Surv(etime, cause)", mgus2, cause)
     literal = maximum(mgus2, cause, events_first=True)
     np.testing.assert_allclose(expanded_maximum(rows), literal, atol=1e-6)
     # crr lets events share the risk set of censorings at their time.
@@ -88,7 +88,7 @@ def test_rows_have_the_weights_of_the_definition_and_crr_differs_by_its_ties_alo
 @pytest.mark.slow
 @pytest.mark.parametrize("cause", [1, 2])
 def test_hazards_of_the_rows_have_the_ratios_and_errors_of_crr(mgus2, cause):
-    rows = tg.finegray("Surv(etime, cause)", mgus2, cause)
+    rows = tg.survival.finegray("Surv(etime, cause)", mgus2, cause)
     how = {"weights": "fgwt", "cov_type": "cluster", "cov_kwds": {"groups": "fgid"}}
     res = tg.fit("Surv(fgstart, fgstop, fgstatus) ~ age + male", rows, family=tg.PH("spline"), **how)
     crr = CASE[f"cause{cause}"]["fine_gray"]
@@ -101,7 +101,7 @@ def test_product_limit_of_the_rows_is_aalen_and_johansens_estimate(mgus2):
     for male in (0, 1):
         d = mgus2[mgus2["male"] == male]
         for cause in (1, 2):
-            rows = tg.finegray("Surv(etime, cause)", d, cause)
+            rows = tg.survival.finegray("Surv(etime, cause)", d, cause)
             S, values = 1.0, {}
             for t in np.unique(rows["fgstop"][rows["fgstatus"] == 1]):
                 at_risk = rows["fgwt"][(rows["fgstart"] < t) & (t <= rows["fgstop"])].sum()
@@ -113,12 +113,12 @@ def test_product_limit_of_the_rows_is_aalen_and_johansens_estimate(mgus2):
 
 def test_weights_words_and_missing_values():
     d = pd.DataFrame({"t": [1.0, 2.0, 3.0, 4.0, np.nan], "c": ["death", "censored", "relapse", "relapse", "death"]})
-    rows = tg.finegray("Surv(t, c) ~ x", d.assign(w=[1, 2, 1, 1, 1]), "relapse", weights="w")
+    rows = tg.survival.finegray("Surv(t, c) ~ x", d.assign(w=[1, 2, 1, 1, 1]), "relapse", weights="w")
     late = rows[rows["fgstart"] > 0.0]
     assert late[["fgid", "fgstop"]].to_numpy().tolist() == [[0, 4.0]]
     np.testing.assert_allclose(late["fgwt"], 0.5)  # two of four copies at risk were censored at 2
     assert set(rows["fgid"]) == {0, 1, 2, 3}
-    twice = tg.finegray("Surv(t, c)", pd.concat([d, d.iloc[[1]]], ignore_index=True), "relapse")
+    twice = tg.survival.finegray("Surv(t, c)", pd.concat([d, d.iloc[[1]]], ignore_index=True), "relapse")
     np.testing.assert_allclose(twice["fgwt"][twice["fgstart"] > 0.0], 0.5)
 
 
@@ -136,4 +136,4 @@ def test_weights_words_and_missing_values():
 def test_messages(formula, options, error, words):
     d = {"t0": [0.1] * 3, "t": [1.0, 2.0, 3.0], "z": [-1.0, 2.0, 3.0], "c": ["a", "b", "censored"]}
     with pytest.raises(error, match=words):
-        tg.finegray(formula, d, **{"cause": "a"} | options)
+        tg.survival.finegray(formula, d, **{"cause": "a"} | options)

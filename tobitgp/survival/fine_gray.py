@@ -71,7 +71,7 @@ def finegray(formula: str, data: Frame, cause: str | int, *, weights: str | None
     --------
     >>> import tobitgp as tg
     >>> few = {"time": [1.0, 2.0, 3.0, 4.0], "cause": ["death", "censored", "relapse", "relapse"]}
-    >>> rows = tg.finegray("Surv(time, cause)", few, "relapse")
+    >>> rows = tg.survival.finegray("Surv(time, cause)", few, "relapse")
     >>> rows[["fgid", "fgstart", "fgstop", "fgstatus", "fgwt"]].round(3)
        fgid  fgstart  fgstop  fgstatus   fgwt
     0     0      0.0     1.0         0  1.000
