@@ -1,4 +1,4 @@
-"""A script for lifelines. It also runs with the second import instead of the first."""
+"""A script for lifelines. It also runs with ``from tobitgp.lifelines import ...``."""
 
 import matplotlib.pyplot as plt
 from lifelines import ExponentialFitter, LogLogisticFitter, LogNormalFitter, WeibullFitter

@@ -19,7 +19,7 @@ from tobitgp.survival_model.lifelines_names import REGRESSION_CLASSES, REGRESSIO
 
 mpl.use("Agg")
 pytestmark = pytest.mark.filterwarnings("ignore:::lifelines", "ignore:::autograd")
-SCRIPT = Path(__file__).parents[1] / "support" / "lifelines_script.py"
+SCRIPT = Path(__file__).parents[2] / "docs" / "migration" / "lifelines_regression_script.py"
 NAMES = [name for name, row in REGRESSION_NAMES.items() if row.meaning != "none"]
 CALLS = {
     "fit": lambda model, df: model.fit(df, "week", "arrest"),

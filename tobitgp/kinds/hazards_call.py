@@ -177,8 +177,8 @@ class Hazards(Kind):
     def fit(self, rows: CellRows, asked: FitOptions) -> HazardResults:
         if asked.cov_type != "nonrobust":
             raise SpecError(
-                f"cov_type={asked.cov_type!r}: family='ph' has other robust errors. Leave cov_type= out, and use "
-                "res.robust_hazard_ratios(groups=); or use family=tg.PH('spline')."
+                f"cov_type={asked.cov_type!r}: not supported for family='ph'. Leave cov_type= out and use "
+                "res.robust_hazard_ratios(groups=), or use family=tg.PH('spline')."
             )
         processes, frame = bool(rows.spec.processes), rows.frame
         if isinstance(asked.method, MLE) and (processes or rows.written.varying or rows.hazard.baseline == "gp"):

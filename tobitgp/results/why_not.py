@@ -280,7 +280,7 @@ INSTEAD: Mapping[str, str] = {
     ONE_SIGMA.words: "predict(what='sigma') has the scale of each row, where rows have one.",
     NOT_LEAST_SQUARES.words: "residuals() and, by maximum likelihood, influence() are of other fits too.",
     OF_CELLS.words: "cov_HC0 is the robust covariance, and robust_hazard_ratios(groups=) is of clusters.",
-    ROBUST_HAZARDS.words: "robust_hazard_ratios(groups=) has robust errors of linear terms.",
+    ROBUST_HAZARDS.words: "robust_hazard_ratios(groups=) has robust standard errors of linear terms.",
     ROBUST_BY_FIT.words: "get_robustcov_results() changes that of a fit.",
     CONSTANT_RATIOS.words: "tv(x) with family='ph' lets the coefficient of x change.",
     CHANGING.words: "proportionality() tests coefficients, and plot() draws them.",

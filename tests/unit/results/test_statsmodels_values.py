@@ -1,6 +1,9 @@
 """Names of statsmodels have its values on uncensored normal data, or differ by what the table of names says."""
 
+from pathlib import Path
+
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,6 +24,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Series.__getitem__ treating keys:FutureWarning"),  # in statsmodels
 ]
 FORMULA, COLUMNS = "y ~ C(g) + x", ["Intercept", "C(g)[T.b]", "C(g)[T.c]", "x"]
+SCRIPT = Path(__file__).parents[3] / "docs" / "migration" / "statsmodels_script.py"
 
 
 def close(ours, theirs, tolerance=1e-8):
@@ -337,3 +341,25 @@ def test_data_are_removed_in_place(data):
     close(res.predict(data), before)
     with pytest.raises(SpecError, match="no training rows"):
         _ = res.resid
+
+
+def test_a_script_for_statsmodels_runs_with_another_import(capsys):
+    """Values of least squares and of maximum likelihood, whose errors divide by n where others divide by n - p."""
+    text, found = SCRIPT.read_text(encoding="utf-8"), []
+    line = "from statsmodels.formula.api import ols"
+    assert line in text
+    for imported in (line, "from tobitgp import Model as ols"):
+        names = {}
+        exec(compile(text.replace(line, imported), str(SCRIPT), "exec"), names)
+        found.append(names)
+        plt.close("all")
+    assert "Credit cards" in capsys.readouterr().out
+    theirs, ours = found
+    smaller = np.sqrt(ours["res"].nobs / (ours["res"].nobs - 4.0))
+    for name in ("estimate", "likelihood", "slope", "larger", "sandwich", "means", "heteroscedastic"):
+        close(ours[name], theirs[name])
+    for name in ("inflation", "serial", "skewed", "leverage"):
+        close(ours[name], theirs[name])
+    close(ours["error"] * smaller, theirs["error"])
+    close(ours["together"] / smaller**2, theirs["together"])
+    close(ours["distance"] / smaller**2, theirs["distance"])

@@ -70,8 +70,8 @@ def robust_hazard_ratios(results: Fit, groups: Any = None, alpha: float = 0.05) 
     training = training_rows(parts, "robust_hazard_ratios()")
     if parts.spec.processes or parts.written.varying:
         raise SpecError(
-            "robust_hazard_ratios() requires linear terms: processes, random effects and tv() have priors, and what "
-            "they take up is no score of a coefficient. A random effect (1 | g) itself allows for groups."
+            "robust_hazard_ratios() requires linear terms only. Processes, random effects and tv() have priors, and no "
+            "score of a coefficient has their part. A random effect (1 | g) itself allows for groups."
         )
     columns = tested_columns(parts, parts.written)
     if not columns:
