@@ -60,7 +60,7 @@ from tobitgp.results.rows import Asked, Scored, Scores, ask, no_limits, read_sco
 from tobitgp.results.survival import TimeRows, Times
 from tobitgp.results.terms import Term
 from tobitgp.results.views import COUNTS, ModelData, ModelView, plain_text
-from tobitgp.results.why_not import missing_attribute, unavailable
+from tobitgp.results.why_not import WHY_NOT, known_facts, missing_attribute, reason_of, unavailable
 from tobitgp.results.words import Words
 from tobitgp.typing import Array, Frame
 
@@ -427,6 +427,16 @@ class Results:
         def __getattr__(self, name: str) -> Any:
             """Say why this kind of fit has not what others have."""
             return missing_attribute(self, name)
+
+    def __dir__(self) -> list[str]:
+        """Public names of what this fit has."""
+        facts = known_facts(self)
+        names = (name for name in super().__dir__() if not name.startswith("_"))
+        return [name for name in names if reason_of(WHY_NOT.get(name, ()), facts) is None]
+
+    def _repr_html_(self) -> str:
+        """The summary, in a notebook."""
+        return str(self.summary().as_html())
 
     def _estimates(self, kind: CovKind | None) -> tuple[Linear, Any]:
         """Linear coefficients and the rest, with the covariance that ``kind`` names."""
