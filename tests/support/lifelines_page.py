@@ -11,7 +11,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "lifelines.md"
 HEAD = """# Names of lifelines
 
 `tg.lifelines` has fitters of durations that are univariate fitters of lifelines. Functions of lifelines take them as
-their own. Each makes a fit with `tg.fit`, which is in `results_`.
+their own. Each makes a fit with `tg.fit`, which is in `results_`. They require `pip install 'tobitgp[lifelines]'`.
 
 ## Univariate fitters
 

@@ -23,6 +23,15 @@ from tobitgp.nondetects.sample_results import (
     read_count,
 )
 from tobitgp.nondetects.value_order import flipped, order_of, peto_scores, recensored
+from tobitgp.numerics.rank_tests import (
+    TimesOfGroups,
+    Weighting,
+    fleming_harrington,
+    gehan,
+    log_rank,
+    prentice,
+    tarone_ware,
+)
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.words import LabelledValues
@@ -31,12 +40,12 @@ from tobitgp.typing import Array, BoolArray, Frame, IntArray
 GroupRows = dict[str, BoolArray]
 
 # Of lifelines' multivariate_logrank_test on flipped values, with the name that tables have.
-_WEIGHTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "peto": ("Peto-Peto, weights S (G-rho with rho = 1)", {"weightings": "fleming-harrington", "p": 1, "q": 0}),
-    "peto-prentice": ("Peto-Peto, weights by Prentice's estimate", {"weightings": "peto"}),
-    "gehan": ("Gehan, hypergeometric variance", {"weightings": "wilcoxon"}),
-    "tarone-ware": ("Tarone-Ware", {"weightings": "tarone-ware"}),
-    "logrank": ("log-rank", {}),
+_WEIGHTS: dict[str, tuple[str, Weighting]] = {
+    "peto": ("Peto-Peto, weights S (G-rho with rho = 1)", fleming_harrington(1.0)),
+    "peto-prentice": ("Peto-Peto, weights by Prentice's estimate", prentice),
+    "gehan": ("Gehan, hypergeometric variance", gehan),
+    "tarone-ware": ("Tarone-Ware", tarone_ware),
+    "logrank": ("log-rank", fleming_harrington()),
 }
 _METHODS = (*_WEIGHTS, "mle", "permutation")
 _ADJUST = ("holm", "bonferroni", "hommel", "fdr_bh", "fdr_by")
@@ -237,10 +246,10 @@ class _Test:
             return 0.0, 1.0, np.nan  # no two values are of known order
         if self.method == "permutation":
             return _permuted(part, code, self.draws, generator(self.rng))
-        from lifelines.statistics import multivariate_logrank_test
-
-        found = multivariate_logrank_test(flipped(part), code, ~part.censored, **_WEIGHTS[self.method][1])
-        return float(found.test_statistic), float(found.p_value), np.nan
+        n, at = len(part), (~part.censored).astype(int)
+        times = TimesOfGroups(flipped(part), at, np.ones(n), np.full(n, -np.inf), code)
+        statistic, _, p = log_rank(times, len(groups), np.zeros(n, dtype=int), _WEIGHTS[self.method][1]).statistic
+        return statistic, p, np.nan
 
 
 def _permuted(sample: Sample, code: IntArray, draws: int, rng: np.random.Generator) -> tuple[float, float, float]:

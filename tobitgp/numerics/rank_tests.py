@@ -12,6 +12,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -63,9 +64,40 @@ class TimesOfGroups(NamedTuple):
         return TimesOfGroups(time[rows], code[rows], weight[rows], entry[rows], group[rows])
 
 
-def log_rank(rows: TimesOfGroups, k: int, stratum: IntArray, rho: float = 0.0, gamma: float = 0.0) -> RankScores:
-    r"""RankScores of Fleming and Harrington's family, with weights :math:`S(t-)^\rho \{1 - S(t-)\}^\gamma`, (NPT5)."""
-    return _sum([_log_rank(part, k, rho, gamma) for part in _strata(rows, stratum)], k)
+Weighting = Callable[[Array, Array], Array]  # weights (m,) of times from rows at risk and events there, (m,) each
+
+
+def fleming_harrington(rho: float = 0.0, gamma: float = 0.0) -> Weighting:
+    r"""Weights :math:`S(t-)^\rho \{1 - S(t-)\}^\gamma`; all the same without powers."""
+
+    def weights(at_risk: Array, events: Array) -> Array:
+        survival = np.append(1.0, np.cumprod(1.0 - events / at_risk))[:-1]
+        return np.asarray(survival**rho * (1.0 - survival) ** gamma)
+
+    return weights
+
+
+def gehan(at_risk: Array, events: Array) -> Array:
+    """Numbers of rows at risk."""
+    return at_risk
+
+
+def tarone_ware(at_risk: Array, events: Array) -> Array:
+    """Roots of numbers of rows at risk."""
+    return np.asarray(np.sqrt(at_risk))
+
+
+def prentice(at_risk: Array, events: Array) -> Array:
+    """Prentice's estimate of survival."""
+    return np.asarray(np.cumprod(1.0 - events / (at_risk + 1.0)))
+
+
+_SAME = fleming_harrington()
+
+
+def log_rank(rows: TimesOfGroups, k: int, stratum: IntArray, weighting: Weighting = _SAME) -> RankScores:
+    """RankScores of the log-rank test, or with other weights of times of another of its family, (NPT5)."""
+    return _sum([_log_rank(part, k, weighting) for part in _strata(rows, stratum)], k)
 
 
 def gray(rows: TimesOfGroups, k: int, stratum: IntArray, rho: float = 0.0) -> RankScores:
@@ -98,12 +130,11 @@ def _counts(rows: TimesOfGroups, k: int, times: Array) -> tuple[Array, Array, Ar
     return first, second, np.maximum(np.cumsum(change, axis=0)[:m], first + second)
 
 
-def _log_rank(rows: TimesOfGroups, k: int, rho: float, gamma: float) -> RankScores:
+def _log_rank(rows: TimesOfGroups, k: int, weighting: Weighting) -> RankScores:
     times = np.unique(rows.time[rows.code > 0])
     events, _, at_risk = _counts(rows, k, times)
     d, n = events.sum(axis=1), at_risk.sum(axis=1)
-    survival = np.append(1.0, np.cumprod(1.0 - d / n))[:-1]
-    height = survival**rho * (1.0 - survival) ** gamma
+    height = weighting(n, d)
     share = at_risk / n[:, None]
     spread = height**2 * np.where(n > 1.0, d * (n - d) / np.maximum(n - 1.0, 1e-300), 0.0)
     covariance = np.diag(spread @ share) - (spread[:, None] * share).T @ share

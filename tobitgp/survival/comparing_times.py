@@ -12,7 +12,7 @@ import pandas as pd
 from tobitgp.data.frames import reads_frames
 from tobitgp.errors import SpecError
 from tobitgp.nondetects.sample_results import in_words
-from tobitgp.numerics.rank_tests import TimesOfGroups, gray, log_rank
+from tobitgp.numerics.rank_tests import TimesOfGroups, fleming_harrington, gray, log_rank
 from tobitgp.survival.grouped_times import GroupedTimes, read_causes, read_times
 from tobitgp.typing import Array, Frame
 
@@ -119,7 +119,7 @@ def logrank_test(
     read.check_right("logrank_test()")
     read.check_groups("logrank_test()")
     k = len(read.keys)
-    scores = log_rank(_rows(read, 1), k, read.strata(strata), float(rho), float(gamma))
+    scores = log_rank(_rows(read, 1), k, read.strata(strata), fleming_harrington(rho, gamma))
     statistic, df, p = scores.trend(_dose(read)) if trend else scores.statistic
     excess, variance = scores.observed - scores.expected, np.diag(scores.covariance)
     table = pd.DataFrame(

@@ -187,7 +187,12 @@ def log_likelihood_ratio_test(model: Any) -> Any:
     >>> round(test.test_statistic, 3), test.degrees_freedom
     (3.915, 1)
     """
-    from lifelines.statistics import StatisticalResult
+    try:
+        from lifelines.statistics import StatisticalResult
+    except ImportError as error:
+        raise ImportError(
+            "log_likelihood_ratio_test() gives an object of lifelines: pip install 'tobitgp[lifelines]'"
+        ) from error
 
     statistic, df = likelihood_ratio(model.results_)
     named = {"test_name": "log-likelihood ratio test", "degrees_freedom": df, "null_distribution": "chi squared"}
