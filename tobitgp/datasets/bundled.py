@@ -117,9 +117,15 @@ def _brief(name: object) -> str:
     return shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "..."
 
 
+def _read(file_name: str) -> pd.DataFrame:
+    """A file of this folder; ``LICENSE-lifelines.txt`` there is for all but ``tobin.csv``."""
+    with (resources.files("tobitgp.datasets") / file_name).open("r", encoding="utf-8") as file:
+        return pd.read_csv(file)
+
+
 def _renamed(file_name: str, **names: str) -> pd.DataFrame:
     """A file of lifelines with some columns renamed; its ``status`` and ``cens`` are 1 where the end was seen."""
-    return _read_lifelines(file_name).rename(columns=names).rename(columns=lambda column: column.replace(".", "_"))
+    return _read(file_name).rename(columns=names).rename(columns=lambda column: column.replace(".", "_"))
 
 
 def _gbsg2() -> pd.DataFrame:
@@ -128,7 +134,7 @@ def _gbsg2() -> pd.DataFrame:
 
 
 def _nh4() -> pd.DataFrame:
-    raw = _read_lifelines("nh4.csv")
+    raw = _read("nh4.csv")
     date_on, date_off = pd.to_datetime(raw["Date.On"]), pd.to_datetime(raw["Date.Off"])
     value, censored = raw["NH4.mg.per.L"], raw["Censored"]
 
@@ -147,27 +153,14 @@ def _nh4() -> pd.DataFrame:
     )
 
 
-def _tobin() -> pd.DataFrame:
-    with (resources.files("tobitgp.datasets") / "tobin.csv").open("r", encoding="utf-8") as file:
-        return pd.read_csv(file)
-
-
 DATASETS: dict[str, Callable[[], pd.DataFrame]] = {
     "diabetes": lambda: _renamed("interval_diabetes.csv", gender="sex")[["left", "right", "sex"]],
     "gbsg2": _gbsg2,
     "lung": partial(_renamed, "lung.csv", status="event"),
     "nh4": _nh4,
     "rossi": partial(_renamed, "rossi.csv", arrest="event"),
-    "tobin": _tobin,
+    "tobin": partial(_read, "tobin.csv"),
 }
-
-
-def _read_lifelines(file_name: str) -> pd.DataFrame:
-    """Read a file of lifelines' data folder without running lifelines, whose import takes about a second."""
-    path = installed(f"lifelines/datasets/{file_name}")
-    if path is None:
-        raise DataError(f"The data file {file_name!r} of the lifelines package was not found; is lifelines installed?")
-    return pd.read_csv(path)
 
 
 def installed(place: str) -> Path | None:
