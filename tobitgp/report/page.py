@@ -47,7 +47,7 @@ figcaption { color: var(--soft); font-size: .85rem; }
 """
 
 
-PACKAGES = ("tobitgp", "numpy", "scipy", "pandas", "formulaic", "statsmodels", "lifelines", "matplotlib")
+PACKAGES = ("tobitgp", "numpy", "scipy", "pandas", "formulaic", "statsmodels", "matplotlib")
 _RC = {"svg.hashsalt": "tobitgp", "svg.fonttype": "path", "figure.facecolor": "white"}
 
 
