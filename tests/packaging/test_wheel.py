@@ -3,10 +3,12 @@
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
@@ -107,3 +109,14 @@ def test_every_data_set_loads_from_the_installed_wheel(clean_python, tmp_path):
     assert Path(found["file"]).is_relative_to(clean_python.parents[1])
     assert not Path(found["file"]).is_relative_to(ROOT)
     assert found["shapes"] == {name: list(load(name).shape) for name in available()}
+
+
+def test_the_readme_runs_without_optional_packages(clean_python, tmp_path):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    names = {re.match(r"[\w-]+", each)[0] for packages in extras.values() for each in packages}
+    assert {"lifelines", "pyarrow", "dask"} <= names
+    blocked = sorted(names - {"scikit-learn"} | {"sklearn"})
+    script = f"import sys, matplotlib\nmatplotlib.use('Agg')\nsys.modules |= dict.fromkeys({blocked})\n{code}"
+    assert "leave-one-out" in run(clean_python, "-I", "-c", script, cwd=tmp_path)
