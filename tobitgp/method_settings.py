@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
@@ -11,8 +11,9 @@ import numpy as np
 
 from tobitgp.errors import SpecError
 from tobitgp.inference import EPUpdates, LaplaceUpdates, Method, VIUpdates
+from tobitgp.inference.batches import Batches
 from tobitgp.inference.fitted import Settings
-from tobitgp.inference.method import GivenSettings
+from tobitgp.inference.method import GivenSettings, is_number
 from tobitgp.method_value import MethodValue, given_settings, naming_settings, short_text
 from tobitgp.priors.kernel_block import Inducing, read_inducing
 
@@ -244,7 +245,38 @@ class VI(PosteriorMethod):
     damping: float = 0.5
     site_tol: float = 1e-7
     site_iterations: int = 500
+    batch: int | None = None
+    epochs: int | None = None
+    delay: float | None = None
+    forgetting: float | None = None
     name: ClassVar[str] = "vi"
+
+    def __post_init__(self) -> None:
+        PosteriorMethod.__post_init__(self)
+        given = [name for name in ("epochs", "delay", "forgetting") if getattr(self, name) is not None]
+        if self.batch is None:
+            if given:
+                raise SpecError(f"{given[0]}={getattr(self, given[0])!r}: this is for steps by batches. Add batch=1000.")
+            return
+        read_whole("batch", self.batch)
+        if self.epochs is not None:
+            read_whole("epochs", self.epochs)
+        if self.delay is not None and not (is_number(self.delay) and self.delay >= 0):
+            raise SpecError(f"delay={self.delay!r}: a finite number of at least 0 is needed.")
+        if self.forgetting is not None and not (is_number(self.forgetting) and 0.5 < self.forgetting <= 1.0):
+            raise SpecError(f"forgetting={self.forgetting!r}: a number in (0.5, 1] is needed.")
+        if self.bound != "exact":
+            raise SpecError(f"batch={self.batch}: steps by batches require bound='exact', not {self.bound!r}.")
+        if self.hyper == "integrate":
+            raise SpecError(f"batch={self.batch}: hyper='integrate' takes passes over all rows. Use hyper='maximize'.")
+
+    def settings(self, rng: Any = None) -> Settings:
+        """With the steps by batches, where asked for."""
+        settings = PosteriorMethod.settings(self, rng)
+        if self.batch is None:
+            return settings
+        lengths = 10.0 if self.delay is None else self.delay, 1.0 if self.forgetting is None else self.forgetting
+        return replace(settings, integrate=False, batches=Batches(self.batch, self.epochs or 1, *lengths))
 
     def updates(self) -> VIUpdates:
         """See `PosteriorMethod`."""
