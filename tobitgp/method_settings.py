@@ -275,8 +275,8 @@ class VI(PosteriorMethod):
         settings = PosteriorMethod.settings(self, rng)
         if self.batch is None:
             return settings
-        lengths = 10.0 if self.delay is None else self.delay, 1.0 if self.forgetting is None else self.forgetting
-        return replace(settings, integrate=False, batches=Batches(self.batch, self.epochs or 1, *lengths))
+        batches = Batches(self.batch, self.epochs, self.delay, self.forgetting or 1.0)
+        return replace(settings, integrate=False, batches=batches)
 
     def updates(self) -> VIUpdates:
         """See `PosteriorMethod`."""

@@ -15,6 +15,7 @@ from tobitgp.inference.partitioned import RowPartition
 from tobitgp.priors.structure import Inputs
 from tobitgp.typing import IntArray
 
+LEAST_STEPS = 100
 TOGETHER = 50_000  # rows that are brought from their partitions at once
 
 
@@ -23,8 +24,8 @@ class Batches:
     """How steps by batches of rows go, (SVI4) of the theory pages."""
 
     size: int
-    epochs: int
-    delay: float
+    epochs: int | None  # None for as many as make a hundred steps
+    delay: float | None  # None for as many steps as the rows of the pilot would make
     forgetting: float
 
     def per_epoch(self, n: int) -> int:
@@ -33,9 +34,14 @@ class Batches:
             raise SpecError(f"batch={self.size}: the data have {n:,} rows. Choose fewer for a batch, or leave batch= out.")
         return round(n / self.size)
 
-    def step_length(self, t: int) -> float:
-        """Of step t = 1, 2, ..."""
-        return min(float((self.delay + t) ** -self.forgetting), 1.0)
+    def n_epochs(self, n: int) -> int:
+        """Passes over n rows."""
+        return -(-LEAST_STEPS // self.per_epoch(n)) if self.epochs is None else self.epochs
+
+    def step_length(self, t: int, pilot: int) -> float:
+        """Of step t = 1, 2, ... after a pilot of so many rows."""
+        delay = pilot / self.size if self.delay is None else self.delay
+        return float((delay + t) ** -self.forgetting)
 
 
 class RowsOfKind(NamedTuple):

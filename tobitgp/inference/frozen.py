@@ -170,7 +170,8 @@ def noise_slopes(state: SitesState, q: FeatureWeights, implicit: Array | None) -
         A, marginals = state.marginals(chunk, q)
         s = site_updates.slopes_of(state.setting, chunk.rows, marginals)
         moved = 0.0 if implicit is None or s.implicit is None else s.implicit[1] @ A.times(implicit)
-        return [s.e.sum(axis=1) + moved]
+        scales, noise = chunk.rows.scales, s.e.sum(axis=1) + moved
+        return [noise if scales is None else np.concatenate([s.e[-1] @ scales[:, 1:], noise])]
 
     return add_up(map(visit, state.chunks))
 

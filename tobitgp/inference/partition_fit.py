@@ -341,7 +341,7 @@ def _told_of_others(search: Search) -> str:
 
 
 def _complaint(centre: FeaturePosterior, search: Search, maximum: EvidenceMaximum) -> str:
-    method, steps = search.last, search.settings.max_iter
+    method = search.last
     if not centre.converged:
         found = f"The posterior did not converge in {centre.iterations} iterations (residual {centre.residual:.1e})."
         if centre.iterations >= method.max_iterations:
@@ -350,7 +350,7 @@ def _complaint(centre: FeaturePosterior, search: Search, maximum: EvidenceMaximu
     found = f"stopped {maximum.gain_left:.2g} nats before a maximum."
     if not maximum.gain_left < 1e4:
         found = "found no maximum; there may be none."
-    remedy = f"Try {method.written(max_iter=4 * steps)}, another start=, or stronger priors=."
+    remedy = f"Try {search.remedy}, another start=, or stronger priors=."
     return f"The search for hyper-parameters {found} {remedy}"
 
 

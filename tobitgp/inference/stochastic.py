@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -14,15 +15,17 @@ from tobitgp.inference.evidence_ascent import EvidenceMaximum, ascend_with
 from tobitgp.inference.fitted import OnStep, Settings, Step, Task
 from tobitgp.inference.frozen import Frozen, KnownMoments
 from tobitgp.inference.method import Method
-from tobitgp.inference.natural_steps import BatchModel, RowSums, StepState
-from tobitgp.inference.search import CAP, SAMPLE_ROWS, SEARCH_ROWS, Search, near_enough
+from tobitgp.inference.natural_steps import BatchModel, RowSums, StepState, follow_kernels
+from tobitgp.inference.partitioned import RowPartition
+from tobitgp.inference.search import CAP, ROUGHER, RUNS, SAMPLE_ROWS, SEARCH_ROWS, Search, near_enough
 from tobitgp.numerics.sampling import generator
 from tobitgp.priors.level_curves import LevelCurvesBlock
 from tobitgp.priors.structure import Block
 from tobitgp.typing import Array
 
 PILOT_SHARE = 10  # one in so many rows is in the pilot, where there are few
-POINTS = 100  # of the path of the bound
+FASTER = 2.0  # times the length of a step of what is averaged, which remembers the pilot: that of parameters of noise
+POINTS = 10  # of the path of the bound in an epoch, where parameters of kernels follow
 RISE, RISE_PER_ROW = 0.1, 1e-4  # nats, the larger of these, that a Newton step may still gain
 FEATURES_ONLY = ("auto", "low_rank", "features")  # approximations of processes that have features
 
@@ -32,13 +35,13 @@ class StochasticSearch(Search):
 
     def __init__(self, task: Task, method: Method, settings: Settings, on_step: OnStep | None = None):
         assert settings.batches is not None
-        self.batches: Batches = settings.batches
+        self.batches = settings.batches
         for gp in task.prior.gps:
             if gp.approximation not in FEATURES_ONLY or gp.moves:
                 what = "moved inducing inputs" if gp.moves else f"approximation={gp.approximation!r}"
                 self._refuse(f"{what} take all rows at once")
         n = task.problem.n if task.data is None else task.data.n
-        self.per_epoch = self.batches.per_epoch(n)
+        self.per_epoch, self.epochs = self.batches.per_epoch(n), self.batches.n_epochs(n)
         gps = tuple(replace(gp, approximation="low_rank") for gp in task.prior.gps)
         task = replace(task, prior=replace(task.prior, gps=gps))
         if task.data is None and n <= SAMPLE_ROWS:
@@ -52,6 +55,11 @@ class StochasticSearch(Search):
     def near_enough(self, maximum: EvidenceMaximum) -> bool:
         """Whether less is left than stochastic steps can tell, (SVB5)."""
         return near_enough(maximum) or maximum.gain_left < max(RISE, RISE_PER_ROW * self.data.weight)
+
+    @property
+    def remedy(self) -> str:
+        """How to come nearer to a maximum."""
+        return self.last.written(epochs=4 * self.epochs)
 
     def run(self) -> EvidenceMaximum:
         """The maximum by steps from that of a pilot."""
@@ -68,14 +76,18 @@ class StochasticSearch(Search):
 
     def _stepped(self, theta: Array, inverse: Array) -> EvidenceMaximum:
         """Where steps lead, with sites of all rows that go with the hyper-parameters there."""
-        model, state = self._begin(theta)
-        state = self._steps(model, state, inverse)
-        there = model.setting(state.theta)
-        data = self.data.starting(self.data.partitions.map(site_updates.seeded, there, state.q))
+        scales = np.array(self.parameters.roles) == "lengthscale"
+        for _ in range(RUNS):
+            model, start = self._begin(theta)
+            state = self._steps(model, start, inverse)
+            if (state.theta > theta - ROUGHER)[scales].all():
+                break
+            theta = state.theta
+        data = self.data.at_scale(state.theta[self.parameters.scales]) if self.data.n_scales else self.data
+        data = data.starting(data.partitions.map(site_updates.seeded, model.setting(state.theta), state.q))
         assert self.precision is not None
         objective = self._objective("all rows", data, self.prior, state.theta, self.precision, CAP)
-        free = state.theta[self.parameters.free]
-        maximum = ascend_with(objective, free, inverse, tol=self.tol, max_iter=0)
+        maximum = ascend_with(objective, state.theta[self.parameters.free], inverse, tol=self.tol, max_iter=0)
         self._log("all rows", objective, maximum.value)
         return maximum
 
@@ -89,7 +101,7 @@ class StochasticSearch(Search):
         frozen = Frozen.without_rows(blocks, theta)
         if frozen.layout.has_sparse:
             self._refuse("random effects of several groupings with so many levels take all rows at once")
-        model = BatchModel(frozen, self.method, self.likelihood.over(self.data.kinds))
+        model = BatchModel(frozen, self.method, self.likelihood.over(self.data.kinds), self.data.n_scales)
         known, G, r = add_up(pilot.collect(model.sums, theta))
         sums = RowSums(KnownMoments(*known), G, r)
         return model, StepState.of(model, sums.times(self.copies), theta)
@@ -99,25 +111,29 @@ class StochasticSearch(Search):
             self._refuse("correlated curves have features that move with their parameters")
 
     def _steps(self, model: BatchModel, state: StepState, inverse: Array) -> StepState:
-        """All steps; the path of the bound is in the stages, each point the mean since the one before."""
-        rng, parameters, free = generator(self.settings.rng), self.parameters, self.parameters.free
-        n_steps, found = self.per_epoch * self.batches.epochs, []
-        marks = set(np.unique(np.linspace(0, n_steps, POINTS + 1).round().astype(np.int64)).tolist())
-        t = 0
-        for _ in range(self.batches.epochs):
-            for part in batches(self.data.partitions, self.batches, rng):
-                t += 1
-                visited = model.visit(part, state, self.per_epoch)
-                log_prior, slopes = parameters.log_prior(state.theta)
-                found.append(visited.bound + log_prior)
-                gradient = (state.gradient(visited.slopes) + slopes)[free]
-                rho, theta = self.batches.step_length(t), state.theta.copy()
-                theta[free] = parameters.clip(theta[free] + rho * (inverse @ gradient))
-                state = StepState.of(model, state.sums.towards(visited.sums, rho), theta)
-                if t in marks:
-                    value = float(np.mean(found))
-                    self.stages.append(("batches", t, -(-t // self.per_epoch), value))
-                    found = []
-                    if self.on_step is not None:
-                        self.on_step(Step("batches", t, value, rows=self.batches.size, left=n_steps - t))
+        """All steps; points of the path of the bound are among the stages, each a mean over as many batches as have all rows."""
+        rng, free = generator(self.settings.rng), self.parameters.free
+        noise = np.flatnonzero(free[model.n_kernel :])
+        own = np.arange(len(inverse) - len(noise), len(inverse))  # among those that are free
+        inverse, bounds = inverse[np.ix_(own, own)], (self.parameters.least[own], self.parameters.most[own])
+        n_steps, every, path = self.per_epoch * self.epochs, max(1, self.per_epoch // POINTS), []
+        for t, part in enumerate(self._all_batches(rng), start=1):
+            visited, rho = model.visit(part, state, self.per_epoch), self.batches.step_length(t, self.problem.n)
+            log_prior, slopes = self.parameters.log_prior(state.theta)
+            path.append(visited.bound + log_prior)
+            theta, gradient = state.theta.copy(), (state.gradient(visited.slopes) + slopes)[model.n_kernel :][noise]
+            there = theta[model.n_kernel :][noise] + min(FASTER * rho, 1.0) * (inverse @ gradient)
+            theta[model.n_kernel + noise] = np.clip(there, *bounds)
+            state = StepState.of(model, state.sums.towards(visited.sums, rho), theta)
+            if t % every and t < n_steps:
+                continue
+            state = follow_kernels(model, state, self.parameters)
+            value = float(np.mean(path[-self.per_epoch :]))
+            self.stages.append(("batches", t, -(-t // self.per_epoch), value))
+            if self.on_step is not None:
+                self.on_step(Step("batches", t, value, rows=self.batches.size, left=n_steps - t))
         return state
+
+    def _all_batches(self, rng: np.random.Generator) -> Iterator[RowPartition]:
+        for _ in range(self.epochs):
+            yield from batches(self.data.partitions, self.batches, rng)
