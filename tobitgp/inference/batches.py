@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -28,10 +28,14 @@ class Batches:
     delay: float | None  # None for as many steps as the rows of the pilot would make
     forgetting: float
 
+    def refuse(self, why: str) -> NoReturn:
+        """Say that a fit takes no batches."""
+        raise SpecError(f"batch={self.size}: {why}. Leave batch= out.")
+
     def per_epoch(self, n: int) -> int:
         """Batches into which n rows are cut."""
         if self.size > n:
-            raise SpecError(f"batch={self.size}: the data have {n:,} rows. Choose fewer for a batch, or leave batch= out.")
+            self.refuse(f"the data have {n:,} rows, and a batch is some of them")
         return round(n / self.size)
 
     def n_epochs(self, n: int) -> int:

@@ -205,8 +205,11 @@ def fit_gp(task: Task, method: Method, settings: Settings | None = None, on_step
 
 def search_of(task: Task, method: Method, settings: Settings, on_step: OnStep | None = None) -> Search:
     """The search that goes with the terms."""
-    kind: type[Search] = Search if settings.batches is None else StochasticSearch
-    kind = NoiseFreeSearch if task.parameters.noise_free else PairSearch if task.prior.n_noise else kind
+    kind = NoiseFreeSearch if task.parameters.noise_free else PairSearch if task.prior.n_noise else Search
+    if settings.batches is not None:
+        if kind is not Search:
+            settings.batches.refuse("processes in sigma= take all rows at once")
+        kind = StochasticSearch
     return kind(task, method, settings, on_step)
 
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from tobitgp.engines import add_up
-from tobitgp.errors import SpecError
 from tobitgp.inference import site_updates
 from tobitgp.inference.batches import Batches, batches
 from tobitgp.inference.evidence_ascent import EvidenceMaximum, ascend_with
@@ -25,6 +24,7 @@ from tobitgp.typing import Array
 
 PILOT_SHARE = 10  # one in so many rows is in the pilot, where there are few
 FASTER = 2.0  # times the length of a step of what is averaged, which remembers the pilot: that of parameters of noise
+LONGEST = 1.0  # whole step of a logarithm
 POINTS = 10  # of the path of the bound in an epoch, where parameters of kernels follow
 RISE, RISE_PER_ROW = 0.1, 1e-4  # nats, the larger of these, that a Newton step may still gain
 FEATURES_ONLY = ("auto", "low_rank", "features")  # approximations of processes that have features
@@ -39,7 +39,7 @@ class StochasticSearch(Search):
         for gp in task.prior.gps:
             if gp.approximation not in FEATURES_ONLY or gp.moves:
                 what = "moved inducing inputs" if gp.moves else f"approximation={gp.approximation!r}"
-                self._refuse(f"{what} take all rows at once")
+                self.batches.refuse(f"{what} take all rows at once")
         n = task.problem.n if task.data is None else task.data.n
         self.per_epoch, self.epochs = self.batches.per_epoch(n), self.batches.n_epochs(n)
         gps = tuple(replace(gp, approximation="low_rank") for gp in task.prior.gps)
@@ -48,9 +48,6 @@ class StochasticSearch(Search):
             data, task = task.sampled(max(SEARCH_ROWS, n // PILOT_SHARE), settings.rng)
             task = replace(task, data=data)
         super().__init__(task, method, settings, on_step)
-
-    def _refuse(self, why: str) -> None:
-        raise SpecError(f"batch={self.batches.size}: {why}. Leave batch= out, or change the term.")
 
     def near_enough(self, maximum: EvidenceMaximum) -> bool:
         """Whether less is left than stochastic steps can tell, (SVB5)."""
@@ -100,7 +97,7 @@ class StochasticSearch(Search):
         pilot = self.sampled.rows.map(site_updates.ended)
         frozen = Frozen.without_rows(blocks, theta)
         if frozen.layout.has_sparse:
-            self._refuse("random effects of several groupings with so many levels take all rows at once")
+            self.batches.refuse("random effects of several groupings with so many levels take all rows at once")
         model = BatchModel(frozen, self.method, self.likelihood.over(self.data.kinds), self.data.n_scales)
         known, G, r = add_up(pilot.collect(model.sums, theta))
         sums = RowSums(KnownMoments(*known), G, r)
@@ -108,7 +105,7 @@ class StochasticSearch(Search):
 
     def _check(self, blocks: list[Block]) -> None:
         if any(isinstance(block, LevelCurvesBlock) for block in blocks):
-            self._refuse("correlated curves have features that move with their parameters")
+            self.batches.refuse("correlated curves have features that move with their parameters")
 
     def _steps(self, model: BatchModel, state: StepState, inverse: Array) -> StepState:
         """All steps; points of the path of the bound are among the stages, each a mean over as many batches as have all rows."""
@@ -122,8 +119,8 @@ class StochasticSearch(Search):
             log_prior, slopes = self.parameters.log_prior(state.theta)
             path.append(visited.bound + log_prior)
             theta, gradient = state.theta.copy(), (state.gradient(visited.slopes) + slopes)[model.n_kernel :][noise]
-            there = theta[model.n_kernel :][noise] + min(FASTER * rho, 1.0) * (inverse @ gradient)
-            theta[model.n_kernel + noise] = np.clip(there, *bounds)
+            step = min(FASTER * rho, 1.0) * np.clip(inverse @ gradient, -LONGEST, LONGEST)
+            theta[model.n_kernel + noise] = np.clip(theta[model.n_kernel + noise] + step, *bounds)
             state = StepState.of(model, state.sums.towards(visited.sums, rho), theta)
             if t % every and t < n_steps:
                 continue
