@@ -256,7 +256,9 @@ class VI(PosteriorMethod):
         given = [name for name in ("epochs", "delay", "forgetting") if getattr(self, name) is not None]
         if self.batch is None:
             if given:
-                raise SpecError(f"{given[0]}={getattr(self, given[0])!r}: this is for steps by batches. Add batch=1000.")
+                raise SpecError(
+                    f"{given[0]}={getattr(self, given[0])!r}: this is for steps by batches. Add batch=1000."
+                )
             return
         read_whole("batch", self.batch)
         if self.epochs is not None:

@@ -291,6 +291,7 @@ class FrozenAt:
 
     @classmethod
     def of(cls, frozen: Frozen, theta: Array) -> FrozenAt:
+        """From the features that stay."""
         roots: dict[str, list[Array]] = {"common": [np.zeros((0, 0))], "own": [np.zeros((0, 0))]}
         blocks = [_moved(at, own) for at, own in zip(frozen.at, split_theta(frozen.blocks, theta), strict=True)]
         for place, at, now in zip(frozen.layout.places, frozen.at, blocks, strict=True):

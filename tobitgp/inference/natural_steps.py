@@ -23,11 +23,8 @@ from tobitgp.inference.partitioned import RowPartition, part_at_scale
 from tobitgp.inference.site_updates import Setting
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.likelihoods.row_terms import Expected, Likelihood, Wrapped
-from tobitgp.numerics.arrow import Arrow, identity, inverse_arrow
+from tobitgp.numerics.arrow import Arrow, inverse_arrow
 from tobitgp.typing import Array
-
-
-CLOSE = {"gtol": 1e-4, "ftol": 1e-12, "maxiter": 100}  # of kernels' maxima
 
 
 class RowSums(NamedTuple):
@@ -195,5 +192,6 @@ def follow_kernels(model: BatchModel, state: StepState, parameters: Parameters) 
         return -there.evidence - log_prior, -(there.gradient(nothing) + slopes)[moved]
 
     bounds = list(zip(parameters.least[own], parameters.most[own], strict=True))
-    found = minimize(negative, state.theta[moved], jac=True, method="L-BFGS-B", bounds=bounds, options=CLOSE)
+    options: Any = {"gtol": 1e-4, "ftol": 1e-12, "maxiter": 100}
+    found = minimize(negative, state.theta[moved], jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     return at(found.x)

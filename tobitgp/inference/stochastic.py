@@ -9,21 +9,22 @@ import numpy as np
 
 from tobitgp.engines import add_up
 from tobitgp.inference import site_updates
-from tobitgp.inference.batches import Batches, batches
+from tobitgp.inference.batches import batches
 from tobitgp.inference.evidence_ascent import EvidenceMaximum, ascend_with
 from tobitgp.inference.fitted import OnStep, Settings, Step, Task
 from tobitgp.inference.frozen import Frozen, KnownMoments
 from tobitgp.inference.method import Method
 from tobitgp.inference.natural_steps import BatchModel, RowSums, StepState, follow_kernels
 from tobitgp.inference.partitioned import RowPartition
-from tobitgp.inference.search import CAP, ROUGHER, RUNS, SAMPLE_ROWS, SEARCH_ROWS, Search, near_enough
+from tobitgp.inference.search import CAP, GROWN_ROWS, ROUGHER, RUNS, SAMPLE_ROWS, Search, near_enough
 from tobitgp.numerics.sampling import generator
 from tobitgp.priors.level_curves import LevelCurvesBlock
-from tobitgp.priors.structure import Block
 from tobitgp.typing import Array
 
-PILOT_SHARE = 10  # one in so many rows is in the pilot, where there are few
+PILOT_ROWS, PILOT_SHARE = GROWN_ROWS, 10  # in the pilot: so many rows, or one in ten where these are more
 FASTER = 2.0  # times the length of a step of what is averaged, which remembers the pilot: that of parameters of noise
+SETTLED = 1e-4  # how far sites of all rows converge at the end
+SMOOTHER = 1.0  # so much longer may log length-scales be than those at which features stay
 LONGEST = 1.0  # whole step of a logarithm
 POINTS = 10  # of the path of the bound in an epoch, where parameters of kernels follow
 RISE, RISE_PER_ROW = 0.1, 1e-4  # nats, the larger of these, that a Newton step may still gain
@@ -45,7 +46,7 @@ class StochasticSearch(Search):
         gps = tuple(replace(gp, approximation="low_rank") for gp in task.prior.gps)
         task = replace(task, prior=replace(task.prior, gps=gps))
         if task.data is None and n <= SAMPLE_ROWS:
-            data, task = task.sampled(max(SEARCH_ROWS, n // PILOT_SHARE), settings.rng)
+            data, task = task.sampled(max(PILOT_ROWS, n // PILOT_SHARE), settings.rng)
             task = replace(task, data=data)
         super().__init__(task, method, settings, on_step)
 
@@ -60,7 +61,10 @@ class StochasticSearch(Search):
 
     def run(self) -> EvidenceMaximum:
         """The maximum by steps from that of a pilot."""
-        theta, scale = np.where(np.isnan(self.parameters.start), self.parameters.prior_mean, self.parameters.start), None
+        theta, scale = (
+            np.where(np.isnan(self.parameters.start), self.parameters.prior_mean, self.parameters.start),
+            None,
+        )
         near = self.settings.near
         if self.parameters.n_free and near is None:
             theta, scale = self._on_some_rows(self._search, theta)
@@ -77,13 +81,15 @@ class StochasticSearch(Search):
         for _ in range(RUNS):
             model, start = self._begin(theta)
             state = self._steps(model, start, inverse)
-            if (state.theta > theta - ROUGHER)[scales].all():
+            moved = (state.theta - theta)[scales]
+            if ((moved > -ROUGHER) & (moved < SMOOTHER)).all():
                 break
             theta = state.theta
         data = self.data.at_scale(state.theta[self.parameters.scales]) if self.data.n_scales else self.data
         data = data.starting(data.partitions.map(site_updates.seeded, model.setting(state.theta), state.q))
         assert self.precision is not None
-        objective = self._objective("all rows", data, self.prior, state.theta, self.precision, CAP)
+        data = replace(data, lean=True)
+        objective = self._objective("all rows", data, self.prior, state.theta, self.precision, CAP, SETTLED)
         maximum = ascend_with(objective, state.theta[self.parameters.free], inverse, tol=self.tol, max_iter=0)
         self._log("all rows", objective, maximum.value)
         return maximum
@@ -93,7 +99,8 @@ class StochasticSearch(Search):
         assert self.precision is not None
         assert self.sampled is not None
         blocks = self.chosen(self.prior, theta, self.precision, self.data, CAP)
-        self._check(blocks)
+        if any(isinstance(block, LevelCurvesBlock) for block in blocks):
+            self.batches.refuse("correlated curves take all rows at once")
         pilot = self.sampled.rows.map(site_updates.ended)
         frozen = Frozen.without_rows(blocks, theta)
         if frozen.layout.has_sparse:
@@ -103,12 +110,8 @@ class StochasticSearch(Search):
         sums = RowSums(KnownMoments(*known), G, r)
         return model, StepState.of(model, sums.times(self.copies), theta)
 
-    def _check(self, blocks: list[Block]) -> None:
-        if any(isinstance(block, LevelCurvesBlock) for block in blocks):
-            self.batches.refuse("correlated curves have features that move with their parameters")
-
     def _steps(self, model: BatchModel, state: StepState, inverse: Array) -> StepState:
-        """All steps; points of the path of the bound are among the stages, each a mean over as many batches as have all rows."""
+        """All steps; points of the path of the bound are among the stages, each a mean over the last epoch's batches."""
         rng, free = generator(self.settings.rng), self.parameters.free
         noise = np.flatnonzero(free[model.n_kernel :])
         own = np.arange(len(inverse) - len(noise), len(inverse))  # among those that are free

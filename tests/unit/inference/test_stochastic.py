@@ -14,6 +14,7 @@ from support.problems import GAUSSIAN, Data, gp, make_problem, see, simulate
 import tobitgp as tg
 from tobitgp.distributions.symmetric_noise import StudentNoise
 from tobitgp.errors import ConvergenceWarning, SpecError
+from tobitgp.inference import stochastic
 from tobitgp.inference.batches import Batches, batches
 from tobitgp.inference.frozen import Frozen
 from tobitgp.inference.natural_steps import BatchModel, RowSums, StepState
@@ -29,6 +30,12 @@ THETA = np.append(NOW, np.log(SIGMA))
 PLACES = np.linspace(-2.0, 2.0, 8)[:, None]  # of all rows, so that features leave nothing
 SCIPY = {"gaussian": norm, "student": t(DF)}
 FORMULA = "y ~ gp(x) | censor(-0.6, 0.9)"
+
+
+@pytest.fixture(autouse=True)
+def small_pilot(monkeypatch):
+    """Leave something to the steps, on few rows."""
+    monkeypatch.setattr(stochastic, "PILOT_ROWS", 300)
 
 
 def log_rows(f, data, of, sigma):
@@ -100,8 +107,8 @@ def test_means_over_batches_are_the_bound_and_its_gradients(censoring, noise):
     assert np.mean([each.bound for each in found]) == pytest.approx(own.bound(THETA), abs=1e-5)
     assert np.std([each.bound for each in found]) > 1.0
     sums = found[0].sums
-    for t, each in enumerate(found):
-        sums = sums.towards(each.sums, 1.0 / (t + 1))
+    for seen, each in enumerate(found, start=1):
+        sums = sums.towards(each.sums, 1.0 / seen)
     G, r = own.goal()
     np.testing.assert_allclose(np.tril(sums.known.G[0] / SIGMA**2 + sums.G[0]), np.tril(G), atol=1e-5)
     np.testing.assert_allclose(sums.known.r / SIGMA**2 + sums.r, r, atol=1e-5)
@@ -218,14 +225,16 @@ def table(n, digits=12):
     ],
 )
 def test_every_likelihood_comes_near_the_bound_of_all_rows(options):
-    data = table(5000, digits=1) if "weights" in options else table(1000)
+    data = table(30_000, digits=1) if "weights" in options else table(1000)
     full = tg.fit(FORMULA, data, method=tg.VI(hyper="maximize"), **options)
     res = tg.fit(FORMULA, data, method=tg.VI(batch=50, epochs=10), **options)
     assert res.converged
     assert res.evidence_kind == "elbo"
     assert res.log_evidence == pytest.approx(full.log_evidence, abs=0.2)
     np.testing.assert_allclose(res.params, full.params, rtol=0.15, atol=0.03)
-    np.testing.assert_allclose(res.predict({"x": [2.0, 7.0], "z": 0.0}), full.predict({"x": [2.0, 7.0], "z": 0.0}), atol=0.01)
+    np.testing.assert_allclose(
+        res.predict({"x": [2.0, 7.0], "z": 0.0}), full.predict({"x": [2.0, 7.0], "z": 0.0}), atol=0.01
+    )
 
 
 def test_the_path_is_in_the_history():
