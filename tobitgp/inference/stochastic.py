@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
 from tobitgp.engines import add_up
+from tobitgp.errors import NumericalError
 from tobitgp.inference import site_updates
 from tobitgp.inference.batches import batches
 from tobitgp.inference.evidence_ascent import EvidenceMaximum, ascend_with
@@ -111,7 +113,7 @@ class StochasticSearch(Search):
         return model, StepState.of(model, sums.times(self.copies), theta)
 
     def _steps(self, model: BatchModel, state: StepState, inverse: Array) -> StepState:
-        """All steps; points of the path of the bound are among the stages, each a mean over the last epoch's batches."""
+        """All steps; the path of the bound is among the stages, each point a mean over the batches of an epoch."""
         rng, free = generator(self.settings.rng), self.parameters.free
         noise = np.flatnonzero(free[model.n_kernel :])
         own = np.arange(len(inverse) - len(noise), len(inverse))  # among those that are free
@@ -124,7 +126,8 @@ class StochasticSearch(Search):
             theta, gradient = state.theta.copy(), (state.gradient(visited.slopes) + slopes)[model.n_kernel :][noise]
             step = min(FASTER * rho, 1.0) * np.clip(inverse @ gradient, -LONGEST, LONGEST)
             theta[model.n_kernel + noise] = np.clip(theta[model.n_kernel + noise] + step, *bounds)
-            state = StepState.of(model, state.sums.towards(visited.sums, rho), theta)
+            with suppress(NumericalError):  # a batch of outliers may leave no posterior
+                state = StepState.of(model, state.sums.towards(visited.sums, rho), theta)
             if t % every and t < n_steps:
                 continue
             state = follow_kernels(model, state, self.parameters)
