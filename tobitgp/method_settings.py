@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
@@ -11,8 +11,9 @@ import numpy as np
 
 from tobitgp.errors import SpecError
 from tobitgp.inference import EPUpdates, LaplaceUpdates, Method, VIUpdates
+from tobitgp.inference.batches import Batches
 from tobitgp.inference.fitted import Settings
-from tobitgp.inference.method import GivenSettings
+from tobitgp.inference.method import GivenSettings, is_number
 from tobitgp.method_value import MethodValue, given_settings, naming_settings, short_text
 from tobitgp.priors.kernel_block import Inducing, read_inducing
 
@@ -209,6 +210,15 @@ class VI(PosteriorMethod):
         Root mean square of the standardised site changes at which to stop, a pure number.
     site_iterations : int
         Most updates of all sites for one set of hyper-parameters.
+    batch : int, optional
+        Rows of a batch. Natural-gradient steps by batches [3]_ then take the place of passes over all rows, from the
+        maximum of a pilot on some of the rows (2,500 to 20,000). The optimum is the same. From about 100,000 rows they
+        take less time and memory. Requires ``bound="exact"`` and processes with inducing inputs.
+    epochs : int, optional
+        How often each row is in a batch; by default once, or as often as makes 100 steps.
+    delay, forgetting : float, optional
+        Step t = 1, 2, ... has length ``(delay + t)^-forgetting``: a number of at least 0, by default the rows of the
+        pilot over those of a batch, and a power in (0.5, 1], by default 1.
 
     Raises
     ------
@@ -217,6 +227,10 @@ class VI(PosteriorMethod):
 
     Notes
     -----
+    With ``batch=``, hyper-parameters are maximised, and their standard errors are those of the pilot scaled to all
+    rows. ``fit_history`` has the path of the bound, and ``converged`` is False if hyper-parameters would still gain
+    0.1 nat, or 0.1 nat per 1000 rows: (SVI1) to (SVI6) of the theory pages.
+
     Conjugate-computation updates ``lambda2 = -E l''``, ``lambda1 = E l' + lambda2 m``, (VI2) of the theory pages; l is
     the log-likelihood of a row and expectations are over its f. With a process in ``sigma=``, (HET9) to (HET13), the
     bound is ``"exact"``. All bounds but ``"exact"`` require Gaussian noise. The posterior of ``"local"`` has the mode
@@ -228,6 +242,7 @@ class VI(PosteriorMethod):
        Computing 33 (2023), Eq. 46.
     .. [2] A. Karlova et al., "Variational inference with censored Gaussian process regressors" (2024), Eqs. 22 and 37,
        with the divergence of Eq. 38 corrected.
+    .. [3] J. Hensman, N. Fusi and N. D. Lawrence, "Gaussian processes for big data", UAI 2013, section 3.2.
 
     Examples
     --------
@@ -235,6 +250,10 @@ class VI(PosteriorMethod):
     >>> data, method = tg.datasets.simulate_groot_lucas(), tg.VI(bound="local", hyper="maximize")
     >>> tg.fit("y ~ gp(x) | censor(lower)", data, method=method).evidence_kind
     'local'
+    >>> lung, method = tg.datasets.load("lung"), tg.VI(batch=20, epochs=5)
+    >>> res = tg.fit("Surv(time, event) ~ gp(age)", lung, family="lognormal", method=method)
+    >>> res.fit_history["stage"].iloc[-2:].tolist(), res.converged
+    (['batches', 'all rows'], True)
     """
 
     bound: Literal["exact", "local", "monte_carlo", "karlova"] = "exact"
@@ -244,7 +263,40 @@ class VI(PosteriorMethod):
     damping: float = 0.5
     site_tol: float = 1e-7
     site_iterations: int = 500
+    batch: int | None = None
+    epochs: int | None = None
+    delay: float | None = None
+    forgetting: float | None = None
     name: ClassVar[str] = "vi"
+
+    def __post_init__(self) -> None:
+        PosteriorMethod.__post_init__(self)
+        given = [name for name in ("epochs", "delay", "forgetting") if getattr(self, name) is not None]
+        if self.batch is None:
+            if given:
+                raise SpecError(
+                    f"{given[0]}={getattr(self, given[0])!r}: this is for steps by batches. Add batch=1000."
+                )
+            return
+        read_whole("batch", self.batch)
+        if self.epochs is not None:
+            read_whole("epochs", self.epochs)
+        if self.delay is not None and not (is_number(self.delay) and self.delay >= 0):
+            raise SpecError(f"delay={self.delay!r}: a finite number of at least 0 is needed.")
+        if self.forgetting is not None and not (is_number(self.forgetting) and 0.5 < self.forgetting <= 1.0):
+            raise SpecError(f"forgetting={self.forgetting!r}: a number in (0.5, 1] is needed.")
+        if self.bound != "exact":
+            raise SpecError(f"batch={self.batch}: steps by batches require bound='exact', not {self.bound!r}.")
+        if self.hyper == "integrate":
+            raise SpecError(f"batch={self.batch}: hyper='integrate' takes passes over all rows. Use hyper='maximize'.")
+
+    def settings(self, rng: Any = None) -> Settings:
+        """With the steps by batches, where asked for."""
+        settings = PosteriorMethod.settings(self, rng)
+        if self.batch is None:
+            return settings
+        batches = Batches(self.batch, self.epochs, self.delay, self.forgetting or 1.0)
+        return replace(settings, integrate=False, batches=batches)
 
     def updates(self) -> VIUpdates:
         """See `PosteriorMethod`."""

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from support.rivers import normalise
 
-from benchmarks import flow, intervals, levels, metrics, rates, uneven, worker
+from benchmarks import batches, flow, intervals, levels, metrics, rates, uneven, worker
 from benchmarks.__main__ import main
 from benchmarks.mixtures import __main__ as mixtures
 from benchmarks.mixtures import speed
 from benchmarks.neutral import __main__ as neutral
-from benchmarks.problems import PROBLEMS, matern32
+from benchmarks.problems import PROBLEMS, matern32, surface
 
 
 def test_rates_are_reported(monkeypatch):
@@ -24,6 +24,15 @@ def test_rates_are_reported(monkeypatch):
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
 def test_problems_are_told_once(problem):
     assert [other.name for other in PROBLEMS].count(problem.name) == 1
+
+
+@pytest.mark.slow
+def test_batches_are_compared_with_all_rows(tmp_path):
+    draw = surface(4000)(1)
+    draw.train.to_parquet(tmp_path / "0.parquet", index=False)
+    full, some = (batches.fit(str(tmp_path), draw.formula, settings) for settings in ({}, {"batch": 200}))
+    assert min(some) < 0.0 < some[0]
+    assert full[-1] == pytest.approx(some[-1], abs=0.4)
 
 
 def test_rough_curves_have_their_covariance():

@@ -234,6 +234,8 @@ def principal_root(H: Array) -> Array:
 
 def principal_axes(V: Array) -> Array:
     """``T`` with ``T T' = V``, the longest axis first; none for directions that ``V`` leaves out."""
+    if not len(V):
+        return V
     values, vectors = (found[..., ::-1] for found in np.linalg.eigh(V))
     open_ = values > _NOTHING * values[0]
     axes = _signed(vectors[:, open_]) * np.sqrt(values[open_])

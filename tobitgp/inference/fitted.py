@@ -13,6 +13,7 @@ from tobitgp.data.arrays import Problem
 from tobitgp.data.standardisation import Measured
 from tobitgp.errors import ApproximationWarning, BoundaryWarning, SpecError, user_level
 from tobitgp.formula.spec import GPTerm
+from tobitgp.inference.batches import Batches
 from tobitgp.inference.evidence import COARSE
 from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.hyperparameters import LOG_BOUND, Parameters, words_for_little_noise
@@ -94,6 +95,7 @@ class Settings:
     tol: float | None = None  # nats a Newton step may still gain at the end
     rng: int | np.random.Generator | None = None  # chooses the rows of the first search where there are many
     near: Array | None = None  # (k, k), covariance of theta about its start, where that is a maximum of nearly the same
+    batches: Batches | None = None  # steps by batches of rows, where asked for
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,7 +168,7 @@ def _begin(
     layout = lay_out(at)
     setting = site_updates.Setting(at, layout, method, likelihood, float(np.exp(theta[-1])))
     size = max(1, data.n * layout.row_features * 8)
-    room = site_updates.Room(CACHE_BYTES // size, size <= SOUGHT_BYTES)
+    room = site_updates.NO_ROOM if data.lean else site_updates.Room(CACHE_BYTES // size, size <= SOUGHT_BYTES)
     states = data.partitions.map(site_updates.begin, setting, room, windows)
     knots = next((block.knots for block in blocks if isinstance(block, StructuredTerm)), None)
     known: SettledRows

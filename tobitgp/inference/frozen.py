@@ -81,20 +81,26 @@ class Frozen:
         cls, data: PartitionedRows, blocks: Sequence[Block], theta: Array, method: Method, likelihood: Likelihood
     ) -> tuple[Frozen, PartitionedRows]:
         """At parameters hardly smoother than any that will be asked for; and the rows, with what is kept of them."""
+        empty = cls.without_rows(blocks, theta)
+        view = Spread(method.view(likelihood.over(data.kinds).at(theta)))
+        setting = Setting(empty.at, empty.layout, method, view, 1.0)
+        kept = data.partitions.map(keep, setting, 8 * data.n * empty.layout.row_features <= SOUGHT_BYTES)
+        known = KnownMoments(*add_up([empty.known, *filter(None, kept.collect(known_sums))]))
+        return replace(empty, known=known), replace(data, partitions=kept)
+
+    @classmethod
+    def without_rows(cls, blocks: Sequence[Block], theta: Array) -> Frozen:
+        """At parameters, before any rows are met."""
         at = tuple(b.at(t) for b, t in zip(blocks, split_theta(blocks, theta), strict=True))
         layout = lay_out(at)
-        setting = Setting(at, layout, method, Spread(method.view(likelihood.over(data.kinds).at(theta))), 1.0)
-        kept = data.partitions.map(keep, setting, 8 * data.n * layout.row_features <= SOUGHT_BYTES)
         G = tuple(0.0 * part for part in identity(layout.p, layout.m, layout.size))
-        nothing = KnownMoments(G, np.zeros(layout.p + layout.m * layout.size), 0.0, 0.0, 0.0)
-        known = KnownMoments(*add_up([nothing, *filter(None, kept.collect(known_sums))]))
-        return cls(blocks, at, layout, known), replace(data, partitions=kept)
+        return cls(blocks, at, layout, KnownMoments(G, np.zeros(layout.p + layout.m * layout.size), 0.0, 0.0, 0.0))
 
     def settle(
         self, data: PartitionedRows, theta: Array, method: Method, likelihood: Likelihood, slopes: bool, windows: bool
     ) -> Settled:
         """The method's fixed point at given parameters."""
-        there = _There.of(self, theta)
+        there = FrozenAt.of(self, theta)
         setting = Setting(self.at, self.layout, method, Spread(method.view(likelihood.at(theta))), there.sigma)
         end = iterate(data.partitions.map(begin, setting, windows), there, method, setting.likelihood)
         q = end.q
@@ -164,7 +170,8 @@ def noise_slopes(state: SitesState, q: FeatureWeights, implicit: Array | None) -
         A, marginals = state.marginals(chunk, q)
         s = site_updates.slopes_of(state.setting, chunk.rows, marginals)
         moved = 0.0 if implicit is None or s.implicit is None else s.implicit[1] @ A.times(implicit)
-        return [s.e.sum(axis=1) + moved]
+        scales, noise = chunk.rows.scales, s.e.sum(axis=1) + moved
+        return [noise if scales is None else np.concatenate([s.e[-1] @ scales[:, 1:], noise])]
 
     return add_up(map(visit, state.chunks))
 
@@ -273,7 +280,7 @@ class MovedFactor(Factor):
 
 
 @dataclass(frozen=True, slots=True)
-class _There:
+class FrozenAt:
     """Frozen blocks at given parameters."""
 
     known: KnownMoments
@@ -283,7 +290,8 @@ class _There:
     sigma: float
 
     @classmethod
-    def of(cls, frozen: Frozen, theta: Array) -> _There:
+    def of(cls, frozen: Frozen, theta: Array) -> FrozenAt:
+        """From the features that stay."""
         roots: dict[str, list[Array]] = {"common": [np.zeros((0, 0))], "own": [np.zeros((0, 0))]}
         blocks = [_moved(at, own) for at, own in zip(frozen.at, split_theta(frozen.blocks, theta), strict=True)]
         for place, at, now in zip(frozen.layout.places, frozen.at, blocks, strict=True):
@@ -301,13 +309,23 @@ class _There:
 
     def posterior(self, states: Partitions) -> FeatureWeights:
         """Of the weights ``R w``, with the sums over the rows whose sites are sought, (FEA12)."""
+        return self.given(*add_up(states.collect(site_updates.site_sums)))
+
+    def given(self, *sought: Any) -> FeatureWeights:
+        """The same from the sums G and r over the rows whose sites are sought; none without any."""
         root, layout, precision = self.root, self.layout, self.sigma**-2
         known = tuple(precision * part for part in self.known.G), precision * self.known.r
-        G, r = add_up([known, *filter(None, [add_up(states.collect(site_updates.site_sums))])])
+        G, r = add_up([known, sought])
         unit = identity(layout.p, layout.m, layout.size)
         factor = factorise(tuple(eye + part for eye, part in zip(unit, root.around(G), strict=True)))
         w = factor.solve(root.adjoint(r))
         return FeatureWeights(root.times(w), MovedFactor(factor.L, factor.T, factor.U, R=root, w=w))
+
+    def expected(self, known: KnownMoments, q: FeatureWeights) -> float:
+        """Expected log likelihood of some rows whose sites are known."""
+        there = replace(self, known=known)
+        misfit = known.misfit(q.w) + there._spread(inverse_arrow(q.factor))
+        return known.D - known.weight * float(np.log(self.sigma)) - 0.5 * misfit / self.sigma**2
 
     def implicit(self, states: Partitions, q: FeatureWeights) -> Array:
         """How the whitened weights of the mode move, (LA5)."""

@@ -44,8 +44,9 @@ from tobitgp.inference.method import Method, loosened
 from tobitgp.inference.noise_free import NoiseFreeSearch
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, cut_parts, examples
 from tobitgp.inference.rebuilt import following, together
-from tobitgp.inference.search import NATS, Search, near_enough, warn
+from tobitgp.inference.search import NATS, Search, warn
 from tobitgp.inference.site_updates import ended
+from tobitgp.inference.stochastic import StochasticSearch
 from tobitgp.inference.structured import gain_of_neighbours
 from tobitgp.likelihoods import Family
 from tobitgp.numerics.sampling import words_for_heavy
@@ -205,6 +206,10 @@ def fit_gp(task: Task, method: Method, settings: Settings | None = None, on_step
 def search_of(task: Task, method: Method, settings: Settings, on_step: OnStep | None = None) -> Search:
     """The search that goes with the terms."""
     kind = NoiseFreeSearch if task.parameters.noise_free else PairSearch if task.prior.n_noise else Search
+    if settings.batches is not None:
+        if kind is not Search:
+            settings.batches.refuse("processes in sigma= take all rows at once")
+        kind = StochasticSearch
     return kind(task, method, settings, on_step)
 
 
@@ -234,7 +239,7 @@ def _finish(search: Search, maximum: EvidenceMaximum) -> FittedGP:
     points, weights, integrated = [without_rows(following(centre), held)], np.ones(1), np.nan
     if integrate and k and centre.converged and maximum.gain_left < NEAR:
         points, weights, integrated = _integrate(search, maximum, pilot, points[0], held)
-    converged = centre.converged and near_enough(maximum)
+    converged = centre.converged and search.near_enough(maximum)
     message = "converged" + _told_of_others(search) if converged else _complaint(centre, search, maximum)
     if not converged:
         warn(message)
@@ -339,7 +344,7 @@ def _told_of_others(search: Search) -> str:
 
 
 def _complaint(centre: FeaturePosterior, search: Search, maximum: EvidenceMaximum) -> str:
-    method, steps = search.last, search.settings.max_iter
+    method = search.last
     if not centre.converged:
         found = f"The posterior did not converge in {centre.iterations} iterations (residual {centre.residual:.1e})."
         if centre.iterations >= method.max_iterations:
@@ -348,7 +353,7 @@ def _complaint(centre: FeaturePosterior, search: Search, maximum: EvidenceMaximu
     found = f"stopped {maximum.gain_left:.2g} nats before a maximum."
     if not maximum.gain_left < 1e4:
         found = "found no maximum; there may be none."
-    remedy = f"Try {method.written(max_iter=4 * steps)}, another start=, or stronger priors=."
+    remedy = f"Try {search.remedy}, another start=, or stronger priors=."
     return f"The search for hyper-parameters {found} {remedy}"
 
 

@@ -67,6 +67,7 @@ class PartitionedRows:
     n: int
     weight: float  # sum of frequency weights
     warm: bool = False  # whether the partitions have sites to start from
+    lean: bool = False  # whether each visit makes their features anew, which takes no memory
 
     def starting(self, partitions: Partitions) -> PartitionedRows:
         """The same rows with these sites to start from."""

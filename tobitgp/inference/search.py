@@ -532,6 +532,15 @@ class Search:
         """Site precisions by which blocks are chosen, (n,)."""
         return precisions_of(data) if self.precision is None else self.precision
 
+    @property
+    def remedy(self) -> str:
+        """How to come nearer to a maximum."""
+        return self.last.written(max_iter=4 * self.settings.max_iter)
+
+    def near_enough(self, maximum: EvidenceMaximum) -> bool:
+        """Whether the search may end there."""
+        return near_enough(maximum)
+
     def _log(self, stage: str, objective: Objective, value: float) -> None:
         self.stages.append((stage, objective.evaluations, objective.iterations, value))
 

@@ -241,6 +241,8 @@ class GPResults(Results):
         """Stages of the fit, a row for each: name, evaluations of the evidence, passes over the data, log posterior.
 
         ``"another maximum"`` is a local optimum at which another start ended; its evaluations are those of the search.
+        By ``tg.VI(batch=...)``, rows ``"batches"`` are the path of the bound: evaluations are the steps so far, passes
+        the epochs, and the value is a mean over the batches of the last epoch, (SVI3) of the theory pages.
         """
         return self._search
 
