@@ -192,5 +192,5 @@ def test_a_summary_has_the_names_given():
     names = [f"parameter {i}" for i in range(len(res.params))]
     shown = str(res.summary(xname=names))
     assert all(name in shown for name in names)
-    with pytest.raises(SpecError, match="give a list of"):
-        res.summary(xname=names[1:])
+    with pytest.raises(SpecError, match="must be a list of"):
+        res.summary(xname=names[2:])

@@ -19,6 +19,9 @@ Fits of a normal response without censoring give the values of OLS to eight digi
 definitions differ. First, `scale` is the maximum-likelihood estimate, without the correction n / (n - k) for the number
 of coefficients k. Second, sigma counts as a parameter. The tables say where this matters.
 
+Parameters are in the order of the formula, and sigma is the last. patsy puts categorical terms first. Use names instead
+of positions in `t_test("x = 0")` and `conf_int().loc["x"]`.
+
 Some names are available for some kinds of fits only. For example, a mixture has no `resid_pearson`, and a posterior has
 no `f_test()`. The error gives the reason.
 """

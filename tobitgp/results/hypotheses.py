@@ -217,8 +217,11 @@ def _tested_columns(results: Fit, columns: Sequence[str], hypotheses: Any, r_mat
     if not known or len(names) == len(columns) or len(set(names)) < len(names):
         return given
     R, tested = np.asarray(matrix), np.isin(names, columns)
-    if R.dtype.kind not in "fiub" or R[..., ~tested].any():
+    if R.dtype.kind not in "fiub":
         return given
+    if R[..., ~tested].any():
+        wrong = np.array(names, dtype=object)[~tested & (R.reshape(-1, len(names)) != 0.0).any(axis=0)][0]
+        raise SpecError(f"A row of weights is about {wrong}, which cannot be tested against zero. Leave that row out.")
     R = R[..., [names.index(name) for name in columns]]
     return (R, given[1]) if pair else R
 

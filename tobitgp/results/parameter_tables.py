@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -234,6 +235,7 @@ def summary(
     yname: str | None = None,
     xname: Sequence[str] | None = None,
     title: str | None = None,
+    slim: bool = False,
 ) -> Any:
     """Tables to read or to paste into a report.
 
@@ -248,9 +250,12 @@ def summary(
     yname : str, optional
         Name to print for the response.
     xname : list of str, optional
-        Names to print for the parameters, in the order of ``params``. Rows that show another quantity keep theirs.
+        Names to print for the parameters, in the order of ``params``, or for the coefficients alone. Rows that show
+        another quantity keep theirs.
     title : str, optional
         Title to print.
+    slim : bool
+        Leave out the notes.
 
     Returns
     -------
@@ -281,6 +286,8 @@ def summary(
     alpha = check_alpha(alpha)
     tables = results._ratio_tables(alpha) if check_flag("hazard_ratios", hazard_ratios) else []
     results._testable(kind)
-    words = renamed(results._words(alpha, kind), results._names, yname, xname, title)
+    words = renamed(results._words(alpha, kind), results, yname, xname, title)
+    if check_flag("slim", slim):
+        words = replace(words, notes=())
     found = summarise(results, words, alpha, tables)
     return found.with_tests(results.anova()) if check_flag("anova", anova) else found

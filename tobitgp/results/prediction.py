@@ -201,14 +201,16 @@ def predict(
 
 
 @reads_frames
-def get_prediction(results: Fit, new: Frame | None = None, *, exclude: str | Sequence[str] = ()) -> PredictionResults:
+def get_prediction(
+    results: Fit, new: Frame | None = None, *, exclude: str | Sequence[str] = (), exog: Frame | None = None
+) -> PredictionResults:
     """Mean of y*, its interval, and an interval for a new y* between its quantiles, in statsmodels' columns.
 
     Of the theory pages by (PRE2) and (PRE3) for processes, (REG8) for regressions and (LR2) for mixtures.
 
     Parameters
     ----------
-    new, exclude
+    new, exclude, exog
         As of :meth:`predict`.
 
     Returns
@@ -239,7 +241,7 @@ def get_prediction(results: Fit, new: Frame | None = None, *, exclude: str | Seq
     """
     if results._no_mean:
         raise SpecError(f"get_prediction() is of means, and {results._no_mean}; predict(interval=) has medians.")
-    return PredictionResults(partial(predict, results), new, exclude)
+    return PredictionResults(partial(predict, results), new_rows(new, exog), exclude)
 
 
 def residuals(

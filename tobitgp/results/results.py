@@ -617,6 +617,7 @@ class Results:
     glance = broom.glance
     augment = broom.augment
 
+    _results = property(row_values.WithoutLabels)
     fittedvalues = property(row_values.fittedvalues)
     mu = property(row_values.mu)
     resid = property(row_values.resid)

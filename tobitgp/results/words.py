@@ -56,21 +56,28 @@ class Words:
     counts: Mapping[str, Any] | None = None  # of rows, where they are not those of the results
 
 
-def renamed(
-    words: Words, names: Sequence[str], yname: str | None, xname: Sequence[str] | None, title: str | None
-) -> Words:
-    """The words with other names for the response and for the parameters, ``names``, and another title."""
+def renamed(words: Words, results: Any, yname: str | None, xname: Sequence[str] | None, title: str | None) -> Words:
+    """The words with other names for the response and for the parameters, or the coefficients alone, and a title."""
+    for argument, given in (("yname", yname), ("title", title)):
+        if given is not None and not isinstance(given, str):
+            raise SpecError(f"{argument}={given!r}: must be a text.")
     if title is not None:
         words = replace(words, title=title)
     if yname is not None:
         words = replace(words, facts=[(RESPONSE, yname), *(fact for fact in words.facts if fact[0] != RESPONSE)])
     if xname is None:
         return words
-    if isinstance(xname, str) or len(xname) != len(names):
-        raise SpecError(f"xname={xname!r}: give a list of {len(names)} names, for {', '.join(names)}.")
-    others = dict(zip(names, map(str, xname), strict=True))
+    names = next((of for of in (results._names, results._columns) if _is_list(xname) and len(xname) == len(of)), None)
+    if names is None:
+        known = ", ".join(map(str, results._names))
+        raise SpecError(f"xname={xname!r}: must be a list of {len(results._names)} names, for {known}.")
+    others = dict(zip(map(str, names), map(str, xname), strict=True))
     tables = [t._replace(rows=[(others.get(name, name), of) for name, of in t.rows]) for t in words.tables]
     return replace(words, tables=tables)
+
+
+def _is_list(given: Any) -> bool:
+    return isinstance(given, list | tuple | np.ndarray)
 
 
 def noted(subject: NoteSubject, texts: Iterable[str]) -> Notes:

@@ -1,5 +1,6 @@
 """Names of statsmodels have its values on uncensored normal data, or differ by what the table of names says."""
 
+import warnings
 from pathlib import Path
 
 import matplotlib as mpl
@@ -16,7 +17,7 @@ from statsmodels.stats.outliers_influence import reset_ramsey
 from statsmodels.stats.stattools import durbin_watson, jarque_bera
 
 import tobitgp as tg
-from tobitgp.errors import SpecError
+from tobitgp.errors import SpecError, UnavailableError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:No row is censored:UserWarning"),
@@ -363,3 +364,66 @@ def test_a_script_for_statsmodels_runs_with_another_import(capsys):
     close(ours["error"] * smaller, theirs["error"])
     close(ours["together"] / smaller**2, theirs["together"])
     close(ours["distance"] / smaller**2, theirs["distance"])
+
+
+@pytest.mark.parametrize("rows", ["shuffled", "from 100", "text", "one missing"])
+def test_figures_do_not_depend_on_the_index(rows, data):
+    frame = data.copy()
+    if rows == "one missing":
+        frame.loc[5, "x"] = np.nan
+    else:
+        order = np.random.default_rng(1).permutation(len(frame))
+        frame.index = order if rows == "shuffled" else order + 100 if rows == "from 100" else [f"r{i}" for i in order]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "1 of 60 rows|1 row")
+        fits = tg.fit("y ~ x", frame), smf.ols("y ~ x", frame).fit()
+    for figure in (
+        lambda res: sm.graphics.plot_fit(res, "x", vlines=False),
+        lambda res: sm.graphics.plot_ccpr(res, "x"),
+        lambda res: sm.graphics.plot_partregress_grid(res),
+    ):
+        found, theirs = ([line.get_xydata() for ax in figure(res).axes for line in ax.lines] for res in fits)
+        assert len(found) == len(theirs) > 0
+        for one, other in zip(found, theirs, strict=True):
+            close(one, other)
+        plt.close("all")
+
+
+def test_influence_is_of_the_rows_used(data):
+    frame = data.copy()
+    frame.loc[[5, 9], "x"] = np.nan
+    with pytest.warns(UserWarning, match="2 of 60 rows"):
+        found = tg.fit("y ~ x", frame).get_influence()
+    theirs = smf.ols("y ~ x", frame).fit().get_influence()
+    table = found.summary_frame()
+    assert list(table.index) == list(theirs.summary_frame().index)
+    close(found.hat_matrix_diag, theirs.hat_matrix_diag)
+    smaller = np.sqrt(58.0 / 56.0)
+    close(table["standard_resid"], theirs.resid_studentized_internal * smaller)
+    close(found.d_params[["Intercept", "x"]], theirs.dfbeta * (1.0 - theirs.hat_matrix_diag)[:, None])  # one step
+    with pytest.raises(UnavailableError, match="summary_frame"):
+        found.cov_ratio  # noqa: B018
+
+
+def test_corrections_of_clusters_are_those_of_statsmodels(ours, ols, data):
+    groups = data["cluster"].to_numpy()
+    found = ours.get_robustcov_results("cluster", groups=groups, use_correction=True)
+    theirs = ols.get_robustcov_results("cluster", groups=groups, use_correction=True, use_t=False)
+    close(found.bse[COLUMNS], theirs.bse, 0.02)  # k counts sigma here
+    plain = ols.get_robustcov_results("cluster", groups=groups, use_correction=False, use_t=False)
+    close(ours.get_robustcov_results("cluster", groups=groups).bse[COLUMNS], plain.bse, 1e-6)
+
+
+def test_arguments_of_tables(ours, data):
+    assert "Notes" not in str(ours.summary(slim=True))
+    names = [f"b{i}" for i in range(4)]
+    assert all(name in str(ours.summary(xname=names)) for name in names)
+    pd.testing.assert_frame_equal(ours.wald_test_terms(scalar=True).table, ours.wald_test_terms().table)
+    new = data.head(3)
+    pd.testing.assert_frame_equal(
+        ours.get_prediction(exog=new).summary_frame(), ours.get_prediction(new).summary_frame()
+    )
+    with pytest.raises(SpecError, match="yname=5: must be a text"):
+        ours.summary(yname=5)
+    with pytest.raises(SpecError, match="about sigma"):
+        ours.f_test(np.eye(5)[1:])

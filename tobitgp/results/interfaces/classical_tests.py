@@ -82,8 +82,13 @@ def f_pvalue(results: Any) -> float:
 
 
 @where_defined
-def wald_test_terms(results: Any) -> Any:
+def wald_test_terms(results: Any, scalar: bool = True) -> Any:
     """Joint test of each term, as ``anova`` has them.
+
+    Parameters
+    ----------
+    scalar : bool
+        Read for programs written for statsmodels; statistics are numbers.
 
     Returns
     -------

@@ -15,10 +15,13 @@ from scipy.special import fdtrc
 
 from tobitgp.data.absorbed import as_dense
 from tobitgp.data.outcome import outcome
+from tobitgp.errors import UnavailableError
 from tobitgp.regression.deviance_residuals import location_terms
-from tobitgp.results.interfaces.row_values import used_rows
 from tobitgp.results.why_not import where_defined
 from tobitgp.typing import Array
+
+_OF_REFITS = {"cov_ratio", "influence", "ess_press", "resid_press", "det_cov_params_not_obsi", "params_not_obsi"}
+_OF_REFITS |= {"sigma2_not_obsi", "get_resid_studentized", "get_drop_vars_results", "plot_influence", "plot_index"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class InfluenceMeasures:
         Residuals, in standard deviations, with sigma by maximum likelihood.
     dfbetas : DataFrame
         Changes of the parameters in standard errors, a row for each row used, a column for each parameter.
+    d_params : DataFrame
+        The same in the units of the parameters.
     k : int
         Number of coefficients.
     df_resid : float
@@ -50,6 +55,7 @@ class InfluenceMeasures:
     resid: Array
     resid_studentized: Array
     dfbetas: pd.DataFrame
+    d_params: pd.DataFrame
     k: int
     df_resid: float
 
@@ -78,6 +84,21 @@ class InfluenceMeasures:
         h = self.hat_matrix_diag
         with np.errstate(invalid="ignore"):
             return self.resid_studentized * np.sqrt(h / (1.0 - h)), 2.0 * np.sqrt(self.k / len(h))
+
+    @property
+    def dffits(self) -> tuple[Array, float]:
+        """The same with sigma by the other rows, in standard errors by row, and a size that calls for attention."""
+        h = self.hat_matrix_diag
+        with np.errstate(invalid="ignore"):
+            return self.resid_studentized_external * np.sqrt(h / (1.0 - h)), 2.0 * np.sqrt(self.k / len(h))
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_REFITS:
+            raise UnavailableError(
+                f"get_influence().{name} is not available: it is of least squares, or of fits without each row. "
+                "summary_frame() has what there is; res.influence() has changes of all parameters."
+            )
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def summary_frame(self) -> pd.DataFrame:
         """A row for each row used: ``dfb_`` and each parameter, ``cooks_d``, residuals, leverages; pure numbers."""
@@ -175,4 +196,6 @@ def get_influence(results: Any) -> InfluenceMeasures:
     with np.errstate(invalid="ignore", divide="ignore"):
         r = residual * np.sqrt(w / (1.0 - h))
     k = int(results.parts.maximum.free[: len(results._columns)].sum())
-    return InfluenceMeasures(h, residual, r, used_rows(results, results.influence(scaled=True)), k, results.df_resid)
+    kept = results.parts.rows.kept
+    scaled, changes = results.influence(scaled=True)[kept], results.influence()[kept]
+    return InfluenceMeasures(h, residual, r, scaled, changes, k, results.df_resid)

@@ -15,6 +15,7 @@ from tobitgp.kinds.fit_arguments import check_covariance
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.regression import covariance, unidentified
 from tobitgp.regression.clusters import Clusters
+from tobitgp.results.predict import check_flag
 from tobitgp.results.why_not import where_defined
 from tobitgp.typing import Array
 
@@ -34,7 +35,9 @@ def with_scores(results: Any) -> LikelihoodParts:
 
 
 @where_defined
-def get_robustcov_results(results: Any, cov_type: str = "HC1", *, groups: Any = None) -> Any:
+def get_robustcov_results(
+    results: Any, cov_type: str = "HC1", *, groups: Any = None, use_correction: bool = False
+) -> Any:
     """The same fit with another covariance of its estimates.
 
     Parameters
@@ -43,6 +46,8 @@ def get_robustcov_results(results: Any, cov_type: str = "HC1", *, groups: Any = 
         As of :func:`tobitgp.fit`.
     groups : (n,) sequence, optional
         For ``"cluster"``: the cluster of each row of the training data, or of each row used.
+    use_correction : bool
+        For ``"cluster"``: multiply by the factors of statsmodels for few clusters.
 
     Returns
     -------
@@ -67,6 +72,7 @@ def get_robustcov_results(results: Any, cov_type: str = "HC1", *, groups: Any = 
     {'Intercept': 7.638, 'age': 0.16, 'sigma': 1.654}
     """
     check_covariance(cov_type)
+    corrected = check_flag("use_correction", use_correction)
     if (cov_type == "cluster") != (groups is not None):
         raise SpecError(f"cov_type={cov_type!r}: groups= are for 'cluster', which requires them.")
     found = with_scores(results)
@@ -78,7 +84,7 @@ def get_robustcov_results(results: Any, cov_type: str = "HC1", *, groups: Any = 
         if len(code) not in (len(kept), len(weight)):
             raise SpecError(f"groups= has {len(code)} values; {len(kept)} are needed, one for each row of the data.")
         code = code[kept] if len(code) == len(kept) else code
-        clusters = Clusters.of(code if last is None else code[last])
+        clusters = replace(Clusters.of(code if last is None else code[last]), corrected=corrected)
     how: dict[str, Any] = {"kind": cov_type, "weight": weight if last is None else weight[last], "groups": clusters}
     V = covariance(found.maximum, **how, sampling=found.rows.sampling)
     lost = unidentified(found.maximum, **how)

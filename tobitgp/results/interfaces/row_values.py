@@ -18,6 +18,17 @@ def used_rows(results: Any, values: Any) -> Any:
     return values if values.ndim > 1 else values[results.parts.rows.kept]
 
 
+class WithoutLabels:
+    """A fit whose Series are arrays, which figures of statsmodels read by position, as they do its own results."""
+
+    def __init__(self, results: Any) -> None:
+        self._fit = results
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._fit, name)
+        return value.to_numpy() if isinstance(value, pd.Series) else value
+
+
 @where_defined
 def fittedvalues(results: Any) -> pd.Series[float]:
     """Mean of the response before censoring, on its scale, in the rows used: a Series by row.
