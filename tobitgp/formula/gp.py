@@ -134,12 +134,12 @@ def _read_gp(syntax: Syntax, node: ast.Call) -> GPTerm:
 
 
 def _read_line(syntax: Syntax, options: dict[str, ast.expr], factor: GPFactor, by: Expression | None) -> bool:
-    """Whether the term has a line: of one input, without groups, unless the kernel is periodic or a line itself."""
-    possible = len(factor.inputs) == 1 and by is None and factor.kernel not in ("periodic", "linear")
-    wanted = read_flag(syntax, options, "line", default=possible)
+    """Whether the term has a line: of one input, unless the kernel is periodic or a line itself; asked for with by=."""
+    possible = len(factor.inputs) == 1 and factor.kernel not in ("periodic", "linear")
+    wanted = read_flag(syntax, options, "line", default=possible and by is None)
     if wanted and not possible:
         remedy = "leave line= out, and add the linear term to the formula"
-        syntax.fail(options["line"], f"line=True requires one input, no by=, and no {factor.kernel} kernel; {remedy}.")
+        syntax.fail(options["line"], f"line=True requires one input and no {factor.kernel} kernel; {remedy}.")
     return bool(wanted)
 
 

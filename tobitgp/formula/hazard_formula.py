@@ -58,7 +58,7 @@ class HazardFormula:
             start = ["0", f"C({BAND})"]
         else:
             by = "" if self.stratum is None else f", by={self.stratum}"
-            of_time.append(f"gp({TIME}, kernel={kernel!r}{by}, line=False, name={self.baseline!r})")
+            of_time.append(f"gp({TIME}, kernel={kernel!r}{by}, line=True, name={self.baseline!r})")
             start = [] if self.stratum is None else [f"C({self.stratum})"]
         return f"Surv({EXPOSURE}, {EVENT}) ~ {' + '.join([*start, *self.terms, *of_time])}"
 

@@ -18,7 +18,7 @@ from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.priors.bounded_priors import Beta, Uniform
 from tobitgp.priors.coefficients import FLAT
 from tobitgp.priors.group_effects import ETA, EffectParameters, psi_of
-from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal, Usual
+from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal, Usual, UsualSlope
 from tobitgp.priors.scale_priors import ScalePrior
 from tobitgp.typing import Array
 
@@ -71,7 +71,7 @@ class GivenParameters:
     def gives(self, name: str) -> bool:
         """Whether a user gave the prior of a parameter."""
         prior = (self.priors or {}).get(name)
-        return prior is not None and not isinstance(prior, Usual)
+        return prior is not None and not isinstance(prior, Usual | UsualSlope)
 
     def fixes(self, name: str) -> bool:
         """Whether a user gave the value of a parameter."""

@@ -30,7 +30,7 @@ from tobitgp.kinds.regression_call import Regression
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.method_settings import MLE
 from tobitgp.options import FitOptions
-from tobitgp.priors.hyperpriors import LogNormal, Normal, Usual
+from tobitgp.priors.hyperpriors import LogNormal, Normal, Usual, UsualSlope
 from tobitgp.results.hazards.cells import (
     BANDS,
     PH,
@@ -108,7 +108,7 @@ class CellFitter:
         """The same with hyper-parameters at their maximum."""
         return replace(self, asked=self.asked.maximising())
 
-    def priors(self, rows: Rows) -> dict[str, LogNormal]:
+    def priors(self, rows: Rows) -> dict[str, LogNormal | Normal]:
         """The usual priors in units that bands do not change: those of the logarithm of an exponential time."""
         given = GivenParameters.read("auto", None, None, None, None)
         _, gp, _ = build_model(rows.spec, rows.training, FAMILIES["exponential"], given, EPUpdates(), Settings())
@@ -116,7 +116,10 @@ class CellFitter:
         unit = {role: _LOG_EXPONENTIAL / units.scale for role in ("sd", "group")}
         names = [term.name for term in gp.terms]
         unit |= {f"lengthscale({name})": self._of_time(name, gp) for name in self.written.of_time if name in names}
-        out: dict[str, LogNormal] = {}
+        slope = f"slope({self.written.baseline})"
+        out: dict[str, LogNormal | Normal] = {}
+        if slope in gp.slopes:
+            out[slope] = UsualSlope(0.0, 1.0 / self._spread)
         for i, (name, role) in enumerate(zip(found.names, found.roles, strict=True)):
             factor = unit.get(name, unit.get(role))
             if factor is not None:
@@ -125,10 +128,14 @@ class CellFitter:
 
     def _of_time(self, name: str, gp: GPModel) -> float:
         """Standard deviation of the logarithms of event times, in units of a process of time."""
-        times, weight = np.log(self.risk.exit[self.risk.event]), self.risk.weight[self.risk.event]
-        spread = np.sqrt(np.average(np.square(times - np.average(times, weights=weight)), weights=weight))
         term = [term.name for term in gp.terms].index(name)
-        return float(spread or 1.0) / float(gp.problem.units.x_scale[term][-1])
+        return self._spread / float(gp.problem.units.x_scale[term][-1])
+
+    @property
+    def _spread(self) -> float:
+        """Standard deviation of the logarithms of event times, 1 where these are all the same."""
+        times, weight = np.log(self.risk.exit[self.risk.event]), self.risk.weight[self.risk.event]
+        return float(np.sqrt(np.average(np.square(times - np.average(times, weights=weight)), weights=weight)) or 1.0)
 
     def bands(self, number: int) -> Array:
         """A number of bands."""

@@ -108,3 +108,9 @@ class Normal:
     def __post_init__(self) -> None:
         if not (np.isfinite(self.mean) and 0 < self.sd < np.inf):
             raise SpecError(f"Normal needs a finite mean and a positive sd, got {self.mean!r}, {self.sd!r}.")
+
+
+class UsualSlope(Normal):
+    """A default prior of the linear effect of a process, in units that the model does not know of."""
+
+    __slots__ = ()

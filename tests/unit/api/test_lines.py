@@ -26,6 +26,7 @@ def data():
             "e": rng.random(70) < 0.7,
             "y": y,
             "l": seen,
+            "g": np.where(np.arange(70) % 3 > 0, "a", "b"),
         }
     )
 
@@ -39,6 +40,7 @@ LINES = {
     "gp(x, kernel='linear')": [False],
     "gp(x, z)": [False],
     "gp(x, by=g)": [False],
+    "gp(x, by=g, line=True)": [True],
     "gp(x) + gp(x, by=g)": [True, False],
     "gp(x) + gp(x, kernel='matern12', name='rough')": [True, False],
     "gp(x) + gp(x, period=2)": [True, False],
@@ -66,7 +68,7 @@ def test_a_line_is_there_once(terms, lines):
     assert [term.line for term in parse_formula(f"y ~ {terms}", ["y", "x", "z", "g"]).gps] == lines
 
 
-@pytest.mark.parametrize("term", ["gp(x, z, line=True)", "gp(x, by=g, line=True)", "gp(x, period=2, line=True)"])
+@pytest.mark.parametrize("term", ["gp(x, z, line=True)", "gp(x, period=2, line=True)"])
 def test_no_line_where_there_can_be_none(term):
     with pytest.raises(FormulaError, match="line=True requires one input"):
         parse_formula(f"y ~ {term}")
@@ -82,6 +84,7 @@ def test_a_product_has_no_line(term):
 CASES = {
     "plain": ("y ~ gp(x) + gp(z)", {}),
     "no intercept": ("y ~ 0 + gp(x)", {}),
+    "levels": ("y ~ z + gp(x, by=g, line=True)", {}),
     "nothing but columns beside it": ("y ~ z + gp(x)", {}),
     "left-censored": ("l ~ gp(x) + z | censor(9)", {}),
     "variational": ("l ~ gp(x) | censor(9)", {"method": "vi"}),

@@ -335,5 +335,6 @@ class HazardTimes(Times):
 def beyond_words(parts: HazardParts) -> str:
     """What a fit says of times after the last exit."""
     if not parts.written.varying:
-        return "the baseline hazard reverts to its prior"
-    return f"the baseline hazard and the coefficients of {', '.join(parts.written.varying)} revert to their priors"
+        return "the baseline hazard returns to its trend in log time"
+    varying = ", ".join(parts.written.varying)
+    return f"the baseline hazard returns to its trend in log time, and the coefficients of {varying} to their priors"

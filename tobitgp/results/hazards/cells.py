@@ -35,10 +35,10 @@ class PH(MethodValue):
     Parameters
     ----------
     baseline : {"gp", "piecewise", "spline", "weibull", "gompertz"}
-        The logarithm of the baseline hazard: a Gaussian process of log time, or a constant in each band. The others are
-        fitted by maximum likelihood to linear terms, and take left- and interval-censored rows too: a natural cubic
-        spline of log time as log cumulative hazard (Royston and Parmar), or a hazard that is a power (Weibull) or an
-        exponential function (Gompertz) of time.
+        The logarithm of the baseline hazard: a linear effect of log time and a Gaussian process about it, or a constant
+        in each band. The others are fitted by maximum likelihood to linear terms, and take left- and interval-censored
+        rows too: a natural cubic spline of log time as log cumulative hazard (Royston and Parmar), or a hazard that is
+        a power (Weibull) or an exponential function (Gompertz) of time.
     bands : int or list of float, optional
         Number of bands of time, or the times at which they end. By default 40, or as many as it takes for twice as
         many to move no coefficient by a twentieth of its error; 10 of ``"piecewise"``.
