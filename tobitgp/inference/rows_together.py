@@ -18,6 +18,7 @@ from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.structured import Field
 from tobitgp.numerics.arrow import Loadings
 from tobitgp.priors.kernel_block import KernelFeatures
+from tobitgp.priors.kernels import KERNELS
 from tobitgp.priors.level_curves import LevelCurvesAt
 from tobitgp.priors.prior import DenseFeatures
 from tobitgp.priors.structure import Inputs, Knots, StructuredTermAt
@@ -89,7 +90,22 @@ def _residual_factor(block: KernelFeatures | LevelCurvesAt, at: Inputs, seen: Bo
     """Pivoted Cholesky factor (n, k) of what features leave of the covariance of a process between rows."""
     code = np.where(seen, 0 if at.code is None else at.code, -1)
     _, first, place = np.unique(np.column_stack([at.X, code]), axis=0, return_index=True, return_inverse=True)
-    return _factor_of_distinct(block, at.X[first], code[first])[place.ravel()]
+    E = _factor_of_distinct(block, at.X[first], code[first])
+    if isinstance(block, KernelFeatures) and E.size:
+        E *= _signs(block, at.X[first])[np.abs(E).argmax(axis=0)]
+    return E[place.ravel()]
+
+
+def _signs(block: KernelFeatures, X: Array) -> Array:
+    """Signs (n,) of rows in which a process that is a product with a single column is minus that of its opposite.
+
+    With these, draws do not depend on which rows are asked about together.
+    """
+    signs = np.ones(len(X))
+    for factor in block.covariance.factors:
+        if factor.kernel is KERNELS["linear"] and factor.columns.stop - factor.columns.start == 1:
+            signs = np.where(X[:, factor.columns.start] < 0.0, -signs, signs)
+    return signs
 
 
 def _factor_of_distinct(block: KernelFeatures | LevelCurvesAt, X: Array, code: IntArray) -> Array:

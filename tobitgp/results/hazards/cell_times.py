@@ -27,7 +27,7 @@ from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.posterior.estimates import Sampled
 from tobitgp.posterior.questions import Question
 from tobitgp.results.hazards.cells import alike_rows
-from tobitgp.results.hazards.hazard_parts import HazardParts, begins_of, expected_level, extended, sampled
+from tobitgp.results.hazards.hazard_parts import FURTHEST, HazardParts, begins_of, expected_level, extended, sampled
 from tobitgp.results.survival import Times
 from tobitgp.typing import Array
 
@@ -109,7 +109,6 @@ _CELLS = 3_000_000  # rows times draws that are held at once
 _CACHED = 100_000  # of these for hazards at many times, which are then held in a cache
 _BESIDE = 32  # rows that share what times have in common
 _SOON = 1e-300  # a time for 0, of which there is no logarithm
-FURTHEST = 100.0  # times the last exit, beyond which no percentile is sought
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,8 @@ from tobitgp.errors import SpecError
 from tobitgp.numerics.roots import where_it_ends
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.results.averages import Averages, DrawnAverages, Estimated, Population, Sought
-from tobitgp.results.hazards.cell_times import FURTHEST
 from tobitgp.results.hazards.cells import AtRisk
-from tobitgp.results.hazards.hazard_parts import HazardParts, drawn_hazards, extended
+from tobitgp.results.hazards.hazard_parts import FURTHEST, HazardParts, drawn_hazards, extended
 from tobitgp.results.hazards.log_hazards import drawn_locations, moments_of_rows
 from tobitgp.results.joint import JointPosterior, Within
 from tobitgp.results.likelihood.likelihood_draws import draw_changes

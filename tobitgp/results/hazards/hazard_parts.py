@@ -124,13 +124,19 @@ class HazardParts(Source):
         return replace(self, cells=self.cells.without_rows(), training=None, covariates=None, subject=None)
 
 
+FURTHEST = 100.0  # times the last exit, beyond which no percentile is sought
+
+
 def extended(cuts: Array, last: float) -> Array:
-    """Bands that go on in steps of the last one's log length until a time."""
+    """Bands that go on in steps of the last one's log length until a time.
+
+    They are the same for all times up to `FURTHEST`, and so are draws of the hazards in them.
+    """
     if last <= cuts[-1]:
         return cuts
     step = max(np.log(cuts[-1] / cuts[-2]), 0.1) if cuts[-2] > 0.0 else 0.5
-    further = cuts[-1] * np.exp(step * np.arange(1, int(np.ceil(np.log(last / cuts[-1]) / step)) + 1))
-    return np.concatenate([cuts, further])
+    ratio = max(last / cuts[-1], FURTHEST)
+    return np.concatenate([cuts, cuts[-1] * np.exp(step * np.arange(1, int(np.ceil(np.log(ratio) / step)) + 1))])
 
 
 def drawn_hazards(
