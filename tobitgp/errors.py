@@ -45,16 +45,6 @@ class FormulaError(TobitGPError):
             message = f"{message}\n  {shown}\n  {' ' * at}^"
         super().__init__(message)
 
-    def within(self, formula: str) -> FormulaError:
-        """The same error shown in the formula that was written, of which the one that was read is a version."""
-        message = str(self).partition("\n")[0]
-        if self.formula is None or self.position is None:
-            return FormulaError(message)
-        if formula.startswith(self.formula[: self.position + 1]):
-            return FormulaError(message, formula, self.position)
-        rest = self.formula[self.position :]
-        return FormulaError(message, formula, len(formula) - len(rest) if formula.endswith(rest) else None)
-
 
 def _around(formula: str, position: int, reach: int = 70) -> tuple[str, int]:
     """What of a formula is shown, on one line, and where the position is in it."""

@@ -12,6 +12,7 @@ import pandas as pd
 
 from tobitgp.errors import DataError, FormulaError, SpecError, user_level
 from tobitgp.formula.competing_risks import Cause, CauseFormula, read_causes
+from tobitgp.formula.parse import as_written
 from tobitgp.kinds.call import Call, Rows
 from tobitgp.kinds.kind import Kind, claimed
 from tobitgp.options import FitOptions
@@ -100,7 +101,7 @@ class Causes(Kind):
                 try:
                     by_cause[cause] = kind, kind.read(own)
                 except FormulaError as error:
-                    raise error.within(text.formula) from None
+                    raise as_written(error, text.formula) from None
                 if own.id is not None and not kind.hazards:
                     raise SpecError("id= of competing risks requires family='ph'.")
                 if len(causes) > 1:

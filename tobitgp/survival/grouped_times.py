@@ -17,7 +17,7 @@ from tobitgp.errors import DataError, FormulaError, SpecError, user_level
 from tobitgp.formula.formula_terms import split_parts
 from tobitgp.formula.functions import nearest
 from tobitgp.formula.linear_terms import flatten
-from tobitgp.formula.parse import one_line, split_sides
+from tobitgp.formula.parse import as_written, one_line, split_sides
 from tobitgp.formula.syntax import called, is_dot, read_side
 from tobitgp.model import Model
 from tobitgp.report.group_curves import Seen
@@ -200,7 +200,7 @@ def _model(formula: str, base: str, frame: pd.DataFrame, family: str, weights: s
     try:
         return Model(base, frame, family=family, weights=weights)
     except FormulaError as error:
-        raise error.within(one_line(formula)) from None
+        raise as_written(error, one_line(formula)) from None
     except SpecError as error:
         if "Competing risks" not in str(error):
             raise
