@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tobitgp.cli.table_files import check_targets, read_data, replacing
+from tobitgp.data.outcome import check_entry
 from tobitgp.errors import DataError
 from tobitgp.model import Model
 from tobitgp.report.group_curves import (
@@ -43,6 +44,7 @@ def _curves(options: argparse.Namespace) -> None:
     training = Model(f"Surv({names}) ~ 1", data, family="gaussian").training
     response = training.response
     seen = Seen(response.lower, response.upper, response.weight, response.entry)
+    check_entry(seen.lower, seen.entry, training.labels)
     if by is not None and by not in data:
         raise DataError(f"--by {by}: there is no such column; the file has {', '.join(map(str, data.columns))}.")
     groups = read_groups(seen, None if by is None else data[by].loc[training.labels])

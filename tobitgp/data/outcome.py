@@ -92,8 +92,7 @@ def check_response(response: CensoredResponse, *, log_time: bool, labels: npt.ND
     refuse_rows(np.isnan(lower + np.where(np.isinf(upper), 0.0, upper)) | infinite, "Ends are missing", lower, labels)
     refuse_rows(lower > upper, "A lower end lies above its upper end", lower, labels)
     refuse_rows(~(entry < exit), "Entry comes at or after exit", entry, labels)
-    early = "The row ends at or before its entry, where nothing could have been seen"
-    refuse_rows(upper <= entry, early, upper, labels)
+    check_entry(upper, entry, labels)
     exact = lower == upper
     refuse_rows(np.where(exact, lower > exit, lower >= exit), "The row lies beyond its exit", lower, labels)
     refuse_rows(~((weight >= 0.0) & np.isfinite(weight)), "Weights must be finite and not negative", weight, labels)
@@ -101,6 +100,12 @@ def check_response(response: CensoredResponse, *, log_time: bool, labels: npt.ND
         upper = np.where(exact, upper, np.minimum(upper, exit))
         remedy = "Drop or shift them, or model the response itself."
         refuse_rows(upper <= 0.0, "A log-time family needs positive times", upper, labels, remedy)
+
+
+def check_entry(end: Array, entry: Array, labels: npt.NDArray[Any] | None) -> None:
+    """Refuse rows that end before they could be seen; shapes (n,)."""
+    early = "The row ends at or before its entry, where nothing could have been seen"
+    refuse_rows(end <= entry, early, end, labels)
 
 
 def refuse_rows(

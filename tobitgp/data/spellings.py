@@ -235,8 +235,8 @@ def _from_numbers(flag: Flag, values: Array, table: Table) -> IntArray:
 def read_window(spec: ModelSpec, table: Table) -> tuple[Array, Array]:
     """Ends of each row's window; gives entry, exit (n,)."""
     window = spec.truncation or TruncationSpec()
-    entry = read_bound(window.lower, -np.inf, table, "window end", "none")
-    return entry, read_bound(window.upper, np.inf, table, "window end", "none")
+    entry = read_bound(window.lower, -np.inf, table, "entry", "none")
+    return entry, read_bound(window.upper, np.inf, table, "exit", "none")
 
 
 def read_bound(bound: Expression | None, absent: float, table: Table, what: str, without: str) -> Array:

@@ -147,6 +147,16 @@ def one_line(text: str) -> str:
     return re.sub(r"(`[^`]*`)|\s", lambda match: match[1] or " ", text)
 
 
+def as_written(error: FormulaError, formula: str) -> FormulaError:
+    """An error about a version of a formula, shown in the formula itself, on one line, where both agree."""
+    message, read, at = str(error).partition("\n")[0], error.formula, error.position
+    if read is None or at is None:
+        return FormulaError(message)
+    if formula.startswith(read[: at + 1]):
+        return FormulaError(message, formula, at)
+    return FormulaError(message, formula, len(formula) - len(read[at:]) if formula.endswith(read[at:]) else None)
+
+
 def split_sides(formula: str, empty: str, no_tilde: str) -> tuple[tuple[Token, ...], int, tuple[Token, ...]]:
     """Tokens left of the one ``~``, its place, and the tokens right of it."""
     tokens = tokenize(formula)

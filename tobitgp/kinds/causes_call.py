@@ -12,6 +12,7 @@ import pandas as pd
 
 from tobitgp.errors import DataError, FormulaError, SpecError, user_level
 from tobitgp.formula.competing_risks import Cause, CauseFormula, read_causes
+from tobitgp.formula.parse import as_written
 from tobitgp.kinds.call import Call, Rows
 from tobitgp.kinds.kind import Kind, claimed
 from tobitgp.options import FitOptions
@@ -97,11 +98,14 @@ class Causes(Kind):
                 }
                 own = replace(call, formula=text.of(cause), data=data, **given)
                 kind, own = claimed(own, self.kinds)
-                by_cause[cause] = kind, kind.read(own)
+                try:
+                    by_cause[cause] = kind, kind.read(own)
+                except FormulaError as error:
+                    raise as_written(error, text.formula) from None
                 if own.id is not None and not kind.hazards:
                     raise SpecError("id= of competing risks requires family='ph'.")
                 if len(causes) > 1:
-                    _check(*by_cause[cause], cause, first.column)
+                    _size(*by_cause[cause])
         for category, message in dict.fromkeys((note.category, str(note.message)) for note in caught):
             warnings.warn(message, category, stacklevel=user_level())
         _, rows = by_cause[causes[0]]
@@ -110,6 +114,9 @@ class Causes(Kind):
         return RowsByCause(call, *read, formulas, first.column, censored, by_cause)
 
     def fit(self, rows: RowsByCause, asked: FitOptions) -> Any:
+        if len(rows.by_cause) > 1:
+            for cause, (kind, own) in rows.by_cause.items():
+                _check_events(kind, own, cause, rows.column)
         fits = {cause: kind.fit(own, asked) for cause, (kind, own) in rows.by_cause.items()}
         if len(fits) == 1:
             return next(iter(fits.values()))
@@ -218,15 +225,19 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _check(kind: Kind, rows: Rows, cause: Cause, column: str) -> None:
-    """Refuse what has no hazard of a cause, and a cause with fewer events than parameters."""
+def _size(kind: Kind, rows: Rows) -> int:
+    """Number of parameters of the model of a cause; refuses what has no hazard."""
     if rows.spec.mixture is not None:
         raise SpecError("A mixture is not supported with competing risks. Leave mixture() out.")
-    size = len(rows.training.state.linear.columns) + kind.baseline_size(rows)
-    response = rows.training.response
+    return len(rows.training.state.linear.columns) + kind.baseline_size(rows)
+
+
+def _check_events(kind: Kind, rows: Rows, cause: Cause, column: str) -> None:
+    """Refuse a cause with fewer events than parameters, which has an incidence but no fit."""
+    size, response = _size(kind, rows), rows.training.response
     events = int((response.lower == response.upper).sum())
     if events < size:
         raise DataError(
-            f"The cause {cause!r} of {column!r} has {events} events, fewer than the {size} parameters of "
-            "its model; join it to another cause, or give it fewer terms by formula={cause: ...}."
+            f"The cause {cause!r} of {column!r} has {events} event{'s' * (events != 1)}, fewer than the {size} "
+            "parameters of its model; join it to another cause, or give it fewer terms by formula={cause: ...}."
         )

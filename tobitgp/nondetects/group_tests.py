@@ -248,8 +248,8 @@ class _Test:
             return _permuted(part, code, self.draws, generator(self.rng))
         n, at = len(part), (~part.censored).astype(int)
         times = TimesOfGroups(flipped(part), at, np.ones(n), np.full(n, -np.inf), code)
-        statistic, _, p = log_rank(times, len(groups), np.zeros(n, dtype=int), _WEIGHTS[self.method][1]).statistic
-        return statistic, p, np.nan
+        statistic, df, p = log_rank(times, len(groups), np.zeros(n, dtype=int), _WEIGHTS[self.method][1]).statistic
+        return statistic, p if df else 1.0, np.nan
 
 
 def _permuted(sample: Sample, code: IntArray, draws: int, rng: np.random.Generator) -> tuple[float, float, float]:

@@ -160,7 +160,8 @@ def read_groups(data: Frame, response: str, censored: str | None, by: GroupNames
             raise DataError(f"The data have several columns named {name!r}; rename all but one.")
         lacking = int(frame[name].isna().sum())
         if lacking:
-            message = f"{lacking} of {len(frame)} rows are dropped: missing values in {name!r}, the column of groups"
+            are = "is" if lacking == 1 else "are"
+            message = f"{lacking} of {len(frame)} rows {are} dropped: missing values in {name!r}, the column of groups"
             warnings.warn(message, UserWarning, stacklevel=user_level())
     frame = frame.reset_index(drop=True)  # rows are found by their labels, which may be there twice
     sample = read_sample(frame, response, censored)

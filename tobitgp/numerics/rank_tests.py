@@ -20,6 +20,8 @@ from scipy.special import chdtrc
 
 from tobitgp.typing import Array, BoolArray, IntArray
 
+_ROUNDING = 1e-12  # of eigenvalues of a correlation matrix
+
 
 class RankScores(NamedTuple):
     """RankScores of groups and what they are made of."""
@@ -34,18 +36,26 @@ class RankScores(NamedTuple):
 
     @property
     def statistic(self) -> tuple[float, int, float]:
-        """Chi-squared, its degrees of freedom, and p; groups that were never at risk do not count."""
-        there = np.flatnonzero(self.expected > 0.0)[1:]
-        if not len(there):
+        """Chi-squared, its degrees of freedom, the rank of the covariance, and p; NaN if the rank is 0."""
+        sd = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        there = np.flatnonzero(sd > 0.0)
+        sd = sd[there]
+        values, axes = np.linalg.eigh(self.covariance[np.ix_(there, there)] / np.outer(sd, sd))
+        inside = values > _ROUNDING
+        df = int(inside.sum())
+        if not df:
             return 0.0, 0, np.nan
-        score, at = (self.observed - self.expected)[there], np.ix_(there, there)
-        chi2 = max(float(score @ np.linalg.pinv(self.covariance[at], hermitian=True) @ score), 0.0)
-        return chi2, len(there), float(chdtrc(len(there), chi2))
+        score = axes[:, inside].T @ ((self.observed - self.expected)[there] / sd)
+        chi2 = float(np.sum(score**2 / values[inside]))
+        return chi2, df, float(chdtrc(df, chi2))
 
     def trend(self, dose: Array) -> tuple[float, int, float]:
         """Chi-squared of a hazard that rises or falls along numbers of the groups, (k,)."""
+        dose = dose - dose.mean()
         score, variance = float(dose @ (self.observed - self.expected)), float(dose @ self.covariance @ dose)
-        chi2 = score**2 / variance if variance > 0.0 else 0.0
+        if not variance > 0.0:
+            return 0.0, 0, np.nan
+        chi2 = score**2 / variance
         return chi2, 1, float(chdtrc(1, chi2))
 
 
@@ -137,7 +147,10 @@ def _log_rank(rows: TimesOfGroups, k: int, weighting: Weighting) -> RankScores:
     height = weighting(n, d)
     share = at_risk / n[:, None]
     spread = height**2 * np.where(n > 1.0, d * (n - d) / np.maximum(n - 1.0, 1e-300), 0.0)
-    covariance = np.diag(spread @ share) - (spread[:, None] * share).T @ share
+    # Rows add up to 0. Formed so, the variance of a group that was never at risk with another is free of rounding.
+    covariance = -(spread[:, None] * share).T @ share
+    np.fill_diagonal(covariance, 0.0)
+    np.fill_diagonal(covariance, -covariance.sum(axis=1))
     return RankScores(height @ events, (height * d) @ share, covariance)
 
 

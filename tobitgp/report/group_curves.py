@@ -116,12 +116,13 @@ def count_at_risk(seen: Seen, times: Array) -> Array:
 
 
 def log_rank(seen: Seen, groups: Sequence[CurveGroup]) -> tuple[float, int, float] | None:
-    """Chi-squared, degrees of freedom and p of the log-rank test; None where rows are in intervals."""
+    """Chi-squared, degrees of freedom and p of the log-rank test; None of intervals, and if no groups meet."""
     if len(groups) < 2 or not seen.right:
         return None
     code = np.select([group.rows for group in groups], range(len(groups)))
     rows = rank_tests.TimesOfGroups(seen.lower, seen.exact.astype(np.intp), seen.weight, seen.entry, code)
-    return rank_tests.log_rank(rows, len(groups), np.zeros(len(code), dtype=np.intp)).statistic
+    found = rank_tests.log_rank(rows, len(groups), np.zeros(len(code), dtype=np.intp)).statistic
+    return found if found[1] else None
 
 
 def log_rank_words(found: tuple[float, int, float] | None) -> str:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from tobitgp.data.frames import by_label
 from tobitgp.data.sources import is_dask
+from tobitgp.data.table import days_long, is_duration
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
@@ -305,8 +306,10 @@ def left_area(times: Times, t: float, after: Array | None) -> Array:
 
 
 def read_times(times: Any, name: str = "times") -> Array:
-    """A list of finite times, one at least."""
+    """A list of finite times, one at least; durations in days."""
     try:
+        given = pd.Series(times if pd.api.types.is_list_like(times) else [times])
+        times = days_long(given) if is_duration(given) else times
         grid = np.atleast_1d(np.asarray(times, dtype=np.float64))
     except (TypeError, ValueError):
         grid = np.full((1, 1), np.nan)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.frames import reads_frames
-from tobitgp.data.table import column_names
+from tobitgp.data.table import column_names, in_days
 from tobitgp.errors import DataError, SpecError
 from tobitgp.nondetects.group_tests import test_groups
 from tobitgp.nondetects.means import kaplan_meier_of
@@ -20,7 +20,7 @@ from tobitgp.nondetects.sample_results import read_count
 from tobitgp.report.group_curves import Seen
 from tobitgp.survival.comparing_times import logrank_test
 from tobitgp.survival.curve_tables import median_with_limits, turnbull_of
-from tobitgp.survival.grouped_times import check_column, in_memory, in_words, read_times, with_groups
+from tobitgp.survival.grouped_times import check_column, check_values, in_memory, in_words, read_times, with_groups
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 _LEVELS = 50
@@ -67,7 +67,7 @@ def table_one(
     Parameters
     ----------
     data : DataFrame or dict of columns
-        A row for each subject; never modified.
+        A row for each subject; never modified. Durations are numbers of days.
     by : str, optional
         Column of groups; without it, there is one column for all rows.
     columns : sequence of str, optional
@@ -91,16 +91,18 @@ def table_one(
         text. ``missing`` is the number of rows without a value, which are left out. ``test`` and ``pvalue`` are those
         of a comparison of the groups: analysis of variance, Kruskal-Wallis, chi-squared (Yates' correction with two
         levels and two groups), log-rank, or Peto-Peto of non-detects. ``smd`` is the standardised mean difference, a
-        pure number, the mean over pairs with more than two groups; it is NaN with censoring.
+        pure number, the mean over pairs with more than two groups. It is infinite if two groups have no level in
+        common, or different means and no variance. It is NaN with censoring.
 
     Raises
     ------
     DataError
-        For columns that are missing, or a categorical column with more than 50 levels.
+        For columns that are missing, a categorical column with more than 50 levels, or one that holds lists or dicts.
     FormulaError
         If a response with censoring cannot be read.
     SpecError
-        If ``columns`` is not a list of names, or ``digits`` is not a positive whole number.
+        If ``columns``, ``nonnormal`` or ``categorical`` is not a list of names, or ``digits`` is not a positive whole
+        number.
 
     References
     ----------
@@ -120,7 +122,7 @@ def table_one(
     ['270 (212, 310)', '426 (348, 550)', 'log-rank']
     """
     digits = read_count(digits, "digits")
-    frame = in_memory(data)
+    frame = in_days(in_memory(data))
     names = column_names(frame)
     if by is not None:
         check_column(by, names, "by")
@@ -129,7 +131,7 @@ def table_one(
     groups = _read_groups(frame, by)
     chosen = _read_columns(columns, names, by)
     for argument, given in (("nonnormal", nonnormal), ("categorical", categorical)):
-        for name in given:
+        for name in _names(given, argument):
             check_column(name, names, argument)
     lines = [_TableLine("n", "", [str(int(rows.sum())) for rows in groups.rows])]
     for name in chosen:
@@ -158,13 +160,19 @@ def _read_groups(frame: pd.DataFrame, by: str | None) -> _Groups:
 def _read_columns(columns: Any, names: Sequence[Any], by: str | None) -> list[Any]:
     if columns is None:
         return [name for name in names if name != by]
-    if isinstance(columns, str) or not isinstance(columns, Iterable):
-        raise SpecError(f"columns={columns!r}: columns must be a list of names, e.g. columns=['age', 'sex'].")
-    chosen = list(columns)
+    chosen = _names(columns, "columns")
     for name in chosen:
         if name not in names and not (isinstance(name, str) and ("(" in name or "|" in name)):
             check_column(name, names, "columns")
     return chosen
+
+
+def _names(given: Any, argument: str) -> list[Any]:
+    """A list of names of columns."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        example = [given] if isinstance(given, str) else ["age", "sex"]
+        raise SpecError(f"{argument}={given!r}: {argument} must be a list of names, e.g. {argument}={example!r}.")
+    return list(given)
 
 
 def _is_number(column: pd.Series[Any]) -> bool:
@@ -253,6 +261,7 @@ def _categories(column: pd.Series[Any], name: str, groups: _Groups) -> Iterator[
     """Numbers and percentages of levels; what is of all levels together is in the first line."""
     from scipy.stats import chi2_contingency
 
+    check_values(column.to_frame())
     levels = pd.Categorical(column).remove_unused_categories()
     if len(levels.categories) > _LEVELS:
         raise DataError(
@@ -279,10 +288,13 @@ def _share(count: int, n: int) -> str:
 
 def _share_difference(a: IntArray, b: IntArray) -> float:
     """Mahalanobis distance of the shares of all levels but one, with the mean of their multinomial covariances."""
-    p, q = a / a.sum(), b / b.sum()
+    if not (a * b).any():
+        return np.inf
+    there = a + b > 0  # with a level in common, the covariance of the others is regular
+    p, q = a[there] / a.sum(), b[there] / b.sum()
     covariance = 0.5 * (np.diag(p + q) - np.outer(p, p) - np.outer(q, q))[1:, 1:]
     gap = (p - q)[1:]
-    return float(np.sqrt(max(float(gap @ np.linalg.pinv(covariance, hermitian=True) @ gap), 0.0)))
+    return float(np.sqrt(max(float(gap @ np.linalg.solve(covariance, gap)), 0.0)))
 
 
 def _censored(frame: pd.DataFrame, response: str, groups: _Groups, digits: int) -> _TableLine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.frames import reads_frames
-from tobitgp.errors import SpecError
+from tobitgp.errors import DataError, SpecError, user_level
 from tobitgp.nondetects.sample_results import in_words
 from tobitgp.numerics.rank_tests import TimesOfGroups, fleming_harrington, gray, log_rank
 from tobitgp.survival.grouped_times import GroupedTimes, read_causes, read_times
@@ -26,7 +27,7 @@ class LogRank:
     statistic, pvalue : float
         Chi-squared with ``df`` degrees of freedom, and its probability.
     df : int
-        Number of groups with expected events less one; 1 for a trend.
+        Rank of the covariance of O - E: the number of groups less one, if all were at risk together; 1 for a trend.
     groups : DataFrame
         Indexed by the columns of groups: ``n``, weight of the rows, ``observed`` and ``expected``, weighted numbers of
         events, ``chi2_expected``, (O - E)^2 / E, and ``chi2_variance``, (O - E)^2 / V, with the variance of O - E.
@@ -92,7 +93,8 @@ def logrank_test(
     FormulaError
         If the formula cannot be read.
     DataError
-        If there is one group or no event, for a column that is missing, or missing values in ``strata``.
+        If there is one group or no event, no event while rows of two groups are at risk (within a stratum), for a
+        column that is missing, missing values in ``strata``, or a row that ends at or before its entry.
     SpecError
         If rows are left-censored or lie in intervals, for several causes of events, or a negative power.
 
@@ -121,6 +123,8 @@ def logrank_test(
     k = len(read.keys)
     scores = log_rank(_rows(read, 1), k, read.strata(strata), fleming_harrington(rho, gamma))
     statistic, df, p = scores.trend(_dose(read)) if trend else scores.statistic
+    if not df:
+        raise DataError(f"logrank_test() has nothing to compare: {_why_nothing(strata)}.")
     excess, variance = scores.observed - scores.expected, np.diag(scores.covariance)
     table = pd.DataFrame(
         {
@@ -132,8 +136,15 @@ def logrank_test(
         },
         index=_index(read),
     )
+    read.check_names(list(table.columns))
     name = "log-rank" if not (rho or gamma) else f"Fleming-Harrington, rho = {rho:g}, gamma = {gamma:g}"
     return LogRank(statistic, df, p, table, name + ", trend" * bool(trend) + ", stratified" * (strata is not None))
+
+
+def _why_nothing(strata: Any) -> str:
+    """Why the scores of all groups have variance 0."""
+    within = "" if strata is None else f" in each stratum of {strata!r}"
+    return f"at each event{within}, the rows at risk belong to one group, or all of them have the event"
 
 
 def _check_power(name: str, value: Any) -> None:
@@ -189,7 +200,8 @@ def gray_test(
     Returns
     -------
     DataFrame
-        A row for each cause: ``statistic``, chi-squared with ``df`` degrees of freedom, and ``pvalue``.
+        A row for each cause: ``statistic``, chi-squared with ``df`` degrees of freedom, and ``pvalue``. If no event of
+        a cause occurs while rows of two groups are at risk, ``df`` is 0 and ``pvalue`` is NaN, with a warning.
 
     Raises
     ------
@@ -225,4 +237,8 @@ def gray_test(
         )
     stratum, k = read.strata(strata), len(read.keys)
     found = [gray(_rows(read, cause), k, stratum, float(rho)).statistic for cause in range(1, len(read.causes) + 1)]
+    empty = [repr(cause) for cause, (_, df, _) in zip(read.causes, found, strict=True) if not df]
+    if empty:
+        message = f"gray_test() has nothing to compare of cause {', '.join(empty)}: {_why_nothing(strata)}."
+        warnings.warn(message, UserWarning, stacklevel=user_level())
     return pd.DataFrame(found, columns=["statistic", "df", "pvalue"], index=pd.Index(read.causes, name="cause"))

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.frames import reads_frames
+from tobitgp.data.table import days_long, is_duration
 from tobitgp.errors import DataError, SpecError
 from tobitgp.nondetects.sample_results import read_choice
 from tobitgp.numerics.nonparametric import Turnbull, first_below, risk_sets
@@ -43,11 +44,12 @@ def kaplan_meier(
         written ``Surv(entry, time, event)``.
     data : DataFrame or dict of columns
         A row for each subject; never modified. Rows without a time or a group are dropped, with a warning. Times that
-        differ by rounding are equal.
+        differ by rounding are equal. Durations are read in days.
     weights : str, optional
         Column of frequency weights.
     times : sequence of float, optional
-        Times of the rows of the table, in the units of the times; by default those of the events of each group.
+        Times of the rows of the table, in the units of the times; they are sorted, and each is listed once. By default
+        they are those of the events of each group. A group without events has one row, at its last time.
     start : float, optional
         Time from which on survival is estimated, given no event before, in the same units. Rows that end before it
         are left out. With late entry, choose a time at which many rows are at risk.
@@ -69,7 +71,8 @@ def kaplan_meier(
     FormulaError
         If the formula cannot be read.
     DataError
-        For a column that is missing, or if no row is left after ``start``.
+        For a column that is missing, a row that ends at or before its entry, a column of groups with the name of one of
+        the table, or if no row is left after ``start``.
     SpecError
         If rows are left-censored or lie in intervals, for several causes of events, or an unknown word.
 
@@ -94,7 +97,7 @@ def kaplan_meier(
     check_limits(confidence, conf_type)
     read = read_times(formula, data, weights)
     read.check_right("kaplan_meier()")
-    grid = None if times is None else read_grid(times)
+    grid = read_ascending(times)
     parts = [_survival(_after(read.seen.take(rows), start), grid, confidence, conf_type) for _, rows in read.parts()]
     return read.table(parts, ["time"])
 
@@ -105,10 +108,17 @@ def check_limits(confidence: Any, conf_type: Any) -> None:
     read_choice(conf_type, "conf_type", SCALES)
 
 
+def read_ascending(times: Any) -> Array | None:
+    """Times of the rows of a table, each once; None for those of events."""
+    return None if times is None else np.unique(read_grid(times))
+
+
 def _after(seen: Seen, start: float | None) -> Seen:
     """Rows that end at a time or later: what is at risk from then on is the same without the others."""
     if start is None:
         return seen
+    given = pd.Series([start])
+    start = float(days_long(given)[0]) if is_duration(given) else start
     if isinstance(start, bool) or not isinstance(start, (int, float, np.number)) or not np.isfinite(start):
         raise SpecError(f"start={start!r}: start must be a finite number, e.g. start=60.")
     later = seen.take(seen.lower >= start)
@@ -122,9 +132,15 @@ def _survival(seen: Seen, grid: Array | None, confidence: float, conf_type: str)
     curve = _curve(seen, confidence, conf_type)
     table = pd.DataFrame({"time": curve.times, **_counts_at_steps(seen), **curve.columns("survival")})
     if grid is None:
-        return table[table["n_event"] > 0.0]
+        return at_events(table)
     last = curve.times[-1] if curve.survival[-1] > 0.0 else np.inf
     return at_times(table, seen, grid, last, {"survival": 1.0, "lower": 1.0, "upper": 1.0})
+
+
+def at_events(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows of a table at the times of events; without events that at the last time, so that no group is lost."""
+    shown = table["n_event"] > 0.0
+    return table[shown] if shown.any() else table.iloc[-1:]
 
 
 def _counts_at_steps(seen: Seen) -> dict[str, Array]:
@@ -225,7 +241,8 @@ def quantiles(
     FormulaError
         If the formula cannot be read.
     DataError
-        For a column that is missing, or if no row is left after ``start``.
+        For a column that is missing, a row that ends at or before its entry, a column of groups with the name of one of
+        the table, or if no row is left after ``start``.
     SpecError
         For several causes of events, an unknown word, or a p outside (0, 1).
 
@@ -287,7 +304,7 @@ def turnbull(formula: str, data: Frame, *, weights: str | None = None) -> pd.Dat
     FormulaError
         If the formula cannot be read.
     DataError
-        For a column that is missing.
+        For a column that is missing, or a column of groups with the name of one of the table.
     SpecError
         If rows entered late, or for several causes of events.
 

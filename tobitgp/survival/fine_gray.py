@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.frames import reads_frames
+from tobitgp.data.table import days_long, is_duration
 from tobitgp.errors import DataError, FormulaError, SpecError
 from tobitgp.formula.competing_risks import CauseFormula, read_causes
 from tobitgp.kinds.causes_call import read_levels
@@ -37,7 +38,7 @@ def finegray(formula: str, data: Frame, cause: str | int, *, weights: str | None
     formula : str
         ``"Surv(time, cause)"`` as of competing risks in :func:`tobitgp.fit`; what follows ``~`` is not read.
     data : DataFrame or dict of columns
-        A row for each subject; rows without a time or a cause are left out.
+        A row for each subject; rows without a time or a cause are left out. Durations are read in days.
     cause : str or int
         The cause whose incidence is modelled.
     weights : str, optional
@@ -124,9 +125,9 @@ def _read(formula: Any) -> CauseFormula:
 
 
 def _positive(column: pd.Series[Any]) -> Array:
-    """Numbers (n,) above 0."""
+    """Numbers (n,) above 0, durations in days."""
     try:
-        values = column.to_numpy(dtype=np.float64)
+        values = days_long(column) if is_duration(column) else column.to_numpy(dtype=np.float64)
     except (TypeError, ValueError):
         values = np.full(len(column), np.nan)
     if not (np.isfinite(values) & (values > 0.0)).all():

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.table import column_names
+from tobitgp.data.outcome import check_entry
+from tobitgp.data.table import RowNames, column_names
 from tobitgp.errors import DataError, FormulaError, SpecError, user_level
 from tobitgp.formula.formula_terms import split_parts
 from tobitgp.formula.functions import nearest
 from tobitgp.formula.linear_terms import flatten
-from tobitgp.formula.parse import one_line, split_sides
+from tobitgp.formula.parse import as_written, one_line, split_sides
 from tobitgp.formula.syntax import called, is_dot, read_side
 from tobitgp.model import Model
 from tobitgp.report.group_curves import Seen
@@ -47,10 +48,17 @@ class GroupedTimes:
 
     def table(self, parts: Sequence[pd.DataFrame], index: Sequence[str]) -> pd.DataFrame:
         """Tables of the groups below each other, their values in front of the columns that index each."""
+        self.check_names([*index, *parts[0].columns])
         made = [part.set_index(list(index)) for part in parts]
         if not self.by:
             return made[0]
         return pd.concat(made, keys=self.keys, names=[*self.by, *index])
+
+    def check_names(self, columns: Sequence[str]) -> None:
+        """Refuse groups by a column that has the name of one of the table."""
+        taken = next((name for name in self.by if name in columns), None)
+        if taken is not None:
+            raise DataError(f"The column of groups {taken!r} has the name of a column of the table. Rename it.")
 
     def check_right(self, what: str) -> None:
         """Refuse rows that are censored otherwise than to the right."""
@@ -75,9 +83,11 @@ class GroupedTimes:
         names = list(strata) if isinstance(strata, list | tuple) else [strata]
         for name in names:
             check_column(name, list(self.rows.columns), "strata")
+        check_values(self.rows[names])
         lacking = int(self.rows[names].isna().any(axis=1).sum())
         if lacking:
-            raise DataError(f"strata={strata!r}: {lacking} rows have no value. Drop these rows, or fill the values in.")
+            have = "row has" if lacking == 1 else "rows have"
+            raise DataError(f"strata={strata!r}: {lacking} {have} no value. Drop such rows, or fill the values in.")
         return np.asarray(self.rows.groupby(names, observed=True).ngroup(), dtype=np.intp)
 
 
@@ -89,6 +99,19 @@ def check_column(name: Any, columns: Sequence[Any], argument: str) -> None:
     """Refuse a column that the data lack."""
     if name not in list(columns):
         raise DataError(f"{argument}={name!r}: the data have no such column{nearest(str(name), columns) or '.'}")
+
+
+def check_values(columns: pd.DataFrame) -> None:
+    """Refuse columns of categories some of which are lists, dicts or other containers."""
+    for name, column in columns.items():
+        for label, value in column.items() if column.dtype == object else ():
+            try:
+                hash(value)
+            except TypeError:
+                raise DataError(
+                    f"The column {name!r} holds a {type(value).__name__} in {RowNames(1, (str(label),))}, which is "
+                    "neither a number nor a category. Leave the column out, or put text or numbers in it."
+                ) from None
 
 
 def read_times(formula: str, data: Frame, weights: str | None) -> GroupedTimes:
@@ -131,14 +154,8 @@ def _read(formula: str, data: Frame, weights: str | None, family: str) -> Groupe
         if name not in columns:
             raise DataError(f"The data have no column {name!r} for the groups{nearest(name, columns) or '.'}")
     frame = frame.reset_index(drop=True)  # rows are found by their labels, which may be there twice
-    there = frame[list(by)].notna().all(axis=1)
-    if not there.all():
-        message = (
-            f"{int((~there).sum())} of {len(frame)} rows are dropped: missing values in {', '.join(map(repr, by))}"
-        )
-        warnings.warn(message, UserWarning, stacklevel=user_level())
-        frame = frame[there].reset_index(drop=True)
-    model = _model(base, frame, family, weights)
+    frame = with_groups(frame, by)
+    model = _model(formula, base, frame, family, weights)
     training = model.training
     if model.has_causes and hasattr(training, "code"):
         rows, code = frame[training.kept], training.code
@@ -151,16 +168,19 @@ def _read(formula: str, data: Frame, weights: str | None, family: str) -> Groupe
         raise SpecError("Right truncation has no nonparametric estimate here. Leave the upper end of truncate() out.")
     keys, group = _groups(rows, by)
     lower, upper, entry = _made_equal(response.lower, response.upper, response.entry)
+    check_entry(np.where(np.isposinf(upper), lower, upper), entry, rows.index.to_numpy())
     seen = Seen(lower, upper, response.weight, entry)
     return GroupedTimes(base, seen, rows, by, keys, group, code, causes)
 
 
 def with_groups(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Rows whose group is known; warns of others."""
+    check_values(frame[list(by)])
     there = frame[list(by)].notna().all(axis=1)
     if there.all():
         return frame
-    message = f"{int((~there).sum())} of {len(frame)} rows are dropped: missing values in {', '.join(map(repr, by))}"
+    lacking, named = int((~there).sum()), ", ".join(map(repr, by))
+    message = f"{lacking} of {len(frame)} rows {'is' if lacking == 1 else 'are'} dropped: missing values in {named}"
     warnings.warn(message, UserWarning, stacklevel=user_level())
     return frame[there]
 
@@ -176,14 +196,16 @@ def _made_equal(*columns: Array) -> list[Array]:
     return [np.where(np.isfinite(column), first[each], column) for column, each in zip(columns, at, strict=True)]
 
 
-def _model(base: str, frame: pd.DataFrame, family: str, weights: str | None) -> Model:
+def _model(formula: str, base: str, frame: pd.DataFrame, family: str, weights: str | None) -> Model:
     try:
         return Model(base, frame, family=family, weights=weights)
+    except FormulaError as error:
+        raise as_written(error, one_line(formula)) from None
     except SpecError as error:
         if "Competing risks" not in str(error):
             raise
         raise SpecError(
-            f"{base!r} has several causes of events. Use tg.survival.cumulative_incidence() and "
+            f"{formula!r} has several causes of events. Use tg.survival.cumulative_incidence() and "
             "tg.survival.gray_test(), or compare the column of causes with one, Surv(time, cause == 1)."
         ) from None
 

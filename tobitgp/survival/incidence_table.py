@@ -10,8 +10,7 @@ import pandas as pd
 from tobitgp.data.frames import reads_frames
 from tobitgp.numerics.nonparametric import incidence_steps, probability_interval
 from tobitgp.report.group_curves import Seen
-from tobitgp.results.survival import read_times as read_grid
-from tobitgp.survival.curve_tables import at_times, check_limits
+from tobitgp.survival.curve_tables import at_events, at_times, check_limits, read_ascending
 from tobitgp.survival.grouped_times import read_causes
 from tobitgp.typing import Array, BoolArray, Frame
 
@@ -42,14 +41,16 @@ def cumulative_incidence(
         Indexed by the columns of groups, ``cause`` and ``time``. ``n_risk`` is the weight of the rows at risk just
         before the time, ``n_event`` the weight of the events of the cause at the time, with ``times`` since the last
         one listed. ``incidence`` is a probability, ``se`` its standard error by the delta method, ``lower`` and
-        ``upper`` are its limits. All are NaN after the last row of a group.
+        ``upper`` are its limits. All are NaN after the last row of a group. By default, the times are those of the
+        events of the cause in the group; without any, there is one row, at the last time of the group.
 
     Raises
     ------
     FormulaError
         If the formula cannot be read.
     DataError
-        For a column that is missing.
+        For a column that is missing, a row that ends at or before its entry, or a column of groups with the name of one
+        of the table.
     SpecError
         If there is one kind of event, or for an unknown word.
 
@@ -73,7 +74,7 @@ def cumulative_incidence(
     """
     check_limits(confidence, conf_type)
     read = read_causes(formula, data, weights)
-    grid = None if times is None else read_grid(times)
+    grid = read_ascending(times)
     parts = []
     for _, rows in read.parts():
         seen, code = read.seen.take(rows), read.code[rows]
@@ -90,10 +91,10 @@ def _incidence(seen: Seen, case: BoolArray, grid: Array | None, confidence: floa
     """The table of one cause in one group."""
     steps = incidence_steps(seen.lower, seen.exact, case, seen.weight, seen.entry)
     F, se = steps.incidence, steps.se
-    lower, upper = probability_interval(F, se, confidence, conf_type)
+    lower, upper = (np.where(F > 0.0, end, 0.0) for end in probability_interval(F, se, confidence, conf_type))
     columns = {"time": steps.times, "n_risk": steps.at_risk, "n_event": steps.cases}
     table = pd.DataFrame({**columns, "incidence": F, "se": se, "lower": lower, "upper": upper})
     if grid is None:
-        return table[table["n_event"] > 0.0]
+        return at_events(table)
     last = np.inf if (steps.before * (1.0 - steps.events / steps.at_risk))[-1] <= 0.0 else steps.times[-1]
     return at_times(table, seen, grid, last, {})

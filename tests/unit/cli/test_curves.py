@@ -55,3 +55,15 @@ def test_without_groups_and_with_entry(lung, capsys):
 def test_refusals(lung, options, words, capsys):
     assert main(["curves", *options[:2], str(lung), *options[2:]]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_rows_that_end_before_their_entry(tmp_path, capsys):
+    (tmp_path / "rows.csv").write_text("start,time,event\n0,2,1\n2.5,2,0\n1,3,1\n")
+    assert main(["curves", "time", "event", str(tmp_path / "rows.csv"), "--entry", "start"]) == 2
+    assert "ends at or before its entry" in capsys.readouterr().err
+
+
+def test_no_log_rank_test_of_groups_that_do_not_meet(tmp_path, capsys):
+    (tmp_path / "rows.csv").write_text("time,event,g\n1,0,a\n2,1,b\n3,1,b\n")
+    assert main(["curves", "time", "event", str(tmp_path / "rows.csv"), "--by", "g"]) == 0
+    assert "log-rank" not in capsys.readouterr().out

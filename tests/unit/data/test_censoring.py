@@ -169,7 +169,7 @@ def test_windows_of_truncation(formula, entry, leave):
 
 
 def test_a_missing_end_of_a_window_is_refused():
-    with pytest.raises(DataError, match="window end s is missing in row"):
+    with pytest.raises(DataError, match="entry s is missing in row"):
         ready("Surv(s, y, d) ~ x", rows(y=Y, s=[0.0, np.nan, 0.0, 0.0, 0.0], d=1))
 
 

@@ -53,6 +53,6 @@ def test_limits_count_rows_without_a_value():
 
 def test_rows_without_a_group_are_told_of():
     data = pd.DataFrame({"y": [0.5, 1, 0.2, 0.3, 0.4, 0.9, 1.2, 2, 0.5], "z": [*"aaaabbbb", None]})
-    with pytest.warns(UserWarning, match="1 of 9 rows are dropped: missing values in 'z', the column of groups"):
+    with pytest.warns(UserWarning, match="1 of 9 rows is dropped: missing values in 'z', the column of groups"):
         found = summary(data, "y", by="z", methods="km", bootstrap=200)
     assert [group.n for group in found.groups] == [4, 4]

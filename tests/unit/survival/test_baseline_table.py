@@ -127,7 +127,7 @@ def test_columns_of_which_little_is_known():
 
 
 def test_rows_without_a_group_are_dropped(lung):
-    with pytest.warns(UserWarning, match="1 of 228 rows are dropped: missing values in 'ph_ecog'"):
+    with pytest.warns(UserWarning, match="1 of 228 rows is dropped: missing values in 'ph_ecog'"):
         table = tg.table_one(lung, "ph_ecog", ["age"])
     assert table.loc[("n", ""), "overall"] == "227"
 

@@ -248,7 +248,7 @@ def test_groups_of_several_columns_are_those_of_each(lung):
 
 
 def test_rows_without_a_group_are_dropped(lung):
-    with pytest.warns(UserWarning, match="1 of 228 rows are dropped: missing values in 'ph_ecog'"):
+    with pytest.warns(UserWarning, match="1 of 228 rows is dropped: missing values in 'ph_ecog'"):
         table = quantiles("Surv(time, event) ~ ph_ecog", lung)
     assert table["n"].sum() == 227
 
