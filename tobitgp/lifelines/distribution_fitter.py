@@ -146,11 +146,13 @@ class DistributionFitter(ResultsFitter):
         if row.of_ours is None or row.parameters is None:
             free = np.flatnonzero(values.index != "weight[1]")
             return values.iloc[free], covariance[np.ix_(free, free)]
-        theirs, slopes = row.of_ours(np.asarray(values, dtype=np.float64))
+        with np.errstate(all="ignore"):  # of a location at infinity
+            theirs, slopes = row.of_ours(np.asarray(values, dtype=np.float64))
         for name, value in zip(row.parameters, theirs, strict=True):
             setattr(self, name, value)
         J = np.array(slopes, dtype=np.float64)
-        return pd.Series(theirs, index=list(row.parameters)), J @ covariance @ J.T
+        with np.errstate(all="ignore"):
+            return pd.Series(theirs, index=list(row.parameters)), J @ covariance @ J.T
 
     @property
     def _compare_to_values(self) -> Array:
