@@ -291,7 +291,12 @@ WRONG = [
     ("fit_left_censoring", {"durations": [-1.0]}, DataError, "durations=: the value -1 at position 0"),
     ("fit_interval_censoring", {"lower_bound": [2.0], "upper_bound": [1.0]}, DataError, "above upper_bound"),
     ("fit_interval_censoring", {"lower_bound": [-2.0], "upper_bound": [1.0]}, DataError, "Give 0 where"),
-    ("fit_interval_censoring", {"lower_bound": [2.0], "upper_bound": [np.nan]}, DataError, "upper_bound=: the value nan at position 0"),
+    (
+        "fit_interval_censoring",
+        {"lower_bound": [2.0], "upper_bound": [np.nan]},
+        DataError,
+        "upper_bound=: the value nan at position 0",
+    ),
     (
         "fit_interval_censoring",
         {"lower_bound": [1.0, 2.0], "upper_bound": [1.0, 3.0], "event_observed": [1, 1]},
