@@ -80,7 +80,7 @@ REGRESSION_NAMES: Mapping[str, ForeignName] = {
     "standard_errors_": _here("Those of `params_`."),
     "confidence_intervals_": _here("Those of `params_`."),
     "variance_matrix_": _here(
-        "The one of `params_`. Robust with `robust=True`; lifelines' is not. An error for robust errors of `'ph'`."
+        "The one of `params_`. Robust with `robust=True`; lifelines' is not. Robust, it is an error with `'ph'`."
     ),
     "hazard_ratios_": _here("Hazard ratios, by column. WeibullAFTFitter has exp(coef), which are ratios of times."),
     "summary": _here("The columns of lifelines, for `params_`."),
