@@ -1,5 +1,6 @@
 """A script for lifelines' regression fitters. A test runs it with these imports and with those of this package."""
 
+import matplotlib.pyplot as plt
 from lifelines import CoxPHFitter, WeibullAFTFitter
 from lifelines.datasets import load_rossi
 from lifelines.utils import concordance_index, k_fold_cross_validation
@@ -30,6 +31,7 @@ found["folds"] = k_fold_cross_validation(WeibullAFTFitter(), rossi, "week", "arr
 
 cox = CoxPHFitter()
 cox.fit(rossi, "week", event_col="arrest", formula="age + fin + prio", strata="race")
+plt.figure()
 cox.plot(hazard_ratios=True)
 found["cox"] = cox.params_[["age", "prio"]]
 found["partial"] = cox.predict_partial_hazard(rossi.loc[:2])

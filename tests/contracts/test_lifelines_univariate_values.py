@@ -276,27 +276,32 @@ def test_a_warranty_forecast_counts_the_failures_that_come():
 
 T = [1.0, 2.0, 3.0]
 WRONG = [
-    ("fit", {"durations": [1.0, np.nan]}, DataError, "durations=: positions 1 hold nan"),
-    ("fit", {"durations": [1.0, 0.0]}, DataError, "durations=: positions 1 hold 0; times are positive"),
+    ("fit", {"durations": [1.0, np.nan]}, DataError, "durations=: the value nan at position 1"),
+    ("fit", {"durations": [1.0, 0.0]}, DataError, "durations=: the value 0 at position 1: times are positive"),
     ("fit", {"durations": []}, DataError, "durations=: a list of numbers"),
     ("fit", {"durations": ["a"]}, DataError, "durations=: a list of numbers"),
     ("fit", {"durations": T, "event_observed": [1, 0]}, DataError, "event_observed=: 2 values for 3 subjects"),
     ("fit", {"durations": T, "event_observed": [1, 2, 0]}, DataError, "1 is an event and 0 none"),
-    ("fit", {"durations": T, "entry": [0, -1, 0]}, DataError, "entry=: positions 1 hold -1"),
+    ("fit", {"durations": T, "entry": [0, -1, 0]}, DataError, "entry=: the value -1 at position 1"),
     ("fit", {"durations": T, "entry": [0, 5, 0]}, DataError, "row"),
-    ("fit", {"durations": T, "weights": [1, np.inf, 0]}, DataError, "weights=: positions 1 hold inf"),
+    ("fit", {"durations": T, "weights": [1, np.inf, 0]}, DataError, "weights=: the value inf at position 1"),
     ("fit", {"durations": T, "timeline": "soon"}, DataError, "timeline=: a list"),
     ("fit", {"durations": T, "alpha": 2.0}, SpecError, "alpha=2.0"),
     ("fit", {"durations": T, "ci_labels": ["a"]}, SpecError, "ci_labels="),
-    ("fit_left_censoring", {"durations": [-1.0]}, DataError, "durations=: positions 0 hold -1"),
+    ("fit_left_censoring", {"durations": [-1.0]}, DataError, "durations=: the value -1 at position 0"),
     ("fit_interval_censoring", {"lower_bound": [2.0], "upper_bound": [1.0]}, DataError, "above upper_bound"),
     ("fit_interval_censoring", {"lower_bound": [-2.0], "upper_bound": [1.0]}, DataError, "Give 0 where"),
-    ("fit_interval_censoring", {"lower_bound": [2.0], "upper_bound": [np.nan]}, DataError, "upper_bound=: positions 0"),
+    (
+        "fit_interval_censoring",
+        {"lower_bound": [2.0], "upper_bound": [np.nan]},
+        DataError,
+        "upper_bound=: the value nan at position 0",
+    ),
     (
         "fit_interval_censoring",
         {"lower_bound": [1.0, 2.0], "upper_bound": [1.0, 3.0], "event_observed": [1, 1]},
         DataError,
-        "event_observed=: positions 1",
+        "event_observed=: the value 1 at position 1",
     ),
 ]
 

@@ -45,7 +45,7 @@ FUNCTIONS = """## Functions of lifelines
 | `utils.median_survival_times(curves)`, `qth_survival_times` | the same values of `predict_survival_function()` |
 | `utils.restricted_mean_survival_time(curves, t)` | one curve; `model.predict_restricted_mean()` is exact |
 | `calibration.survival_probability_calibration(model, df, t0)` | the same figure |
-| `statistics.proportional_hazard_test(model, df)` | not supported: takes sorted rows. Use `check_assumptions()` |
+| `statistics.proportional_hazard_test(model, df)` | models with `family="ph"` or `tg.PH()` |
 | `plotting.qq_plot`, `cdf_plot`, `rmst_plot`, `add_at_risk_counts` | not supported: take univariate fitters only |
 | `utils.sklearn_adapter` | lifelines 0.30 has none; [`tg.sklearn`](adapters.md) has an estimator |
 """

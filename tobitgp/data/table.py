@@ -37,6 +37,13 @@ def in_days(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**durations) if durations else frame
 
 
+def without_unit(values: Any) -> Any:
+    """The same values, durations in days."""
+    shape = np.shape(values)
+    series = pd.Series(np.ravel(np.asarray(values)))
+    return days_long(series).reshape(shape) if is_duration(series) else values
+
+
 def iso_date(days: float) -> str:
     """ISO text of a moment in days since 1970, to the millisecond, in UTC."""
     moment = np.datetime64(0, "ms") + np.timedelta64(round(days * (DAY // 1000)), "ms")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tobitgp.errors import FormulaError
 from tobitgp.formula.formula_terms import split_parts
 from tobitgp.formula.gp import holds_process
-from tobitgp.formula.linear_terms import flatten
+from tobitgp.formula.linear_terms import flatten, spelled
 from tobitgp.formula.parse import one_line, split_sides
 from tobitgp.formula.syntax import Syntax, called, is_dot, names_in, read_side
 
@@ -126,7 +126,7 @@ def _read_column(syntax: Syntax, term: ast.expr, name: str) -> str:
     assert isinstance(term, ast.Call)
     if len(term.args) != 1 or term.keywords or not isinstance(term.args[0], ast.Name):
         syntax.fail(term, f"{name}() takes one column, as in {name}({'g' if name == 'strata' else 'z'}).")
-    return syntax.text(term.args[0])
+    return spelled(syntax.text(term.args[0]).strip("`"))  # as columns of a design are named
 
 
 def _refuse(syntax: Syntax, term: ast.expr, sign: int) -> None:

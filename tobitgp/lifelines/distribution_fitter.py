@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
+from tobitgp.lifelines.fitter_input import check_method
 from tobitgp.lifelines.results_fitter import ResultsFitter
 from tobitgp.likelihoods.families import GenGamma
 from tobitgp.results.hazards.cells import PH
@@ -102,6 +103,8 @@ class DistributionFitter(ResultsFitter):
 
     Notes
     -----
+    Durations, times and timelines such as ``pandas.Timedelta`` are days, as in :func:`tobitgp.fit`.
+
     ``initial_point`` and ``fit_options`` of ``fit()`` are without effect: the search finds its own start. Curves of
     the five distributions of lifelines have its intervals, the value plus and minus multiples of its standard error.
     Those of ``results_.predict_survival_function(interval=)``, which others have, stay between 0 and 1.
@@ -135,6 +138,7 @@ class DistributionFitter(ResultsFitter):
         self._row, self._family, self._rhs = row, row.family, row.rhs
         self._known = row.parameters is not None
         self._fit_kwargs = {"method": row.method, **fit_kwargs}
+        check_method(self._fit_kwargs["method"], mixture="mixture" in row.rhs)
 
     def _estimated(self) -> tuple[pd.Series[float], Array]:
         values, covariance = super()._estimated()
@@ -142,11 +146,13 @@ class DistributionFitter(ResultsFitter):
         if row.of_ours is None or row.parameters is None:
             free = np.flatnonzero(values.index != "weight[1]")
             return values.iloc[free], covariance[np.ix_(free, free)]
-        theirs, slopes = row.of_ours(np.asarray(values, dtype=np.float64))
+        with np.errstate(all="ignore"):  # of a location at infinity
+            theirs, slopes = row.of_ours(np.asarray(values, dtype=np.float64))
         for name, value in zip(row.parameters, theirs, strict=True):
             setattr(self, name, value)
         J = np.array(slopes, dtype=np.float64)
-        return pd.Series(theirs, index=list(row.parameters)), J @ covariance @ J.T
+        with np.errstate(all="ignore"):
+            return pd.Series(theirs, index=list(row.parameters)), J @ covariance @ J.T
 
     @property
     def _compare_to_values(self) -> Array:

@@ -1,22 +1,56 @@
-"""Arguments of lifelines' fit methods, checked before lifelines reads them, and the table that tg.fit reads."""
+"""Arguments of lifelines' methods, checked before lifelines reads them, and the table that tg.fit reads.
+
+Durations such as ``pandas.Timedelta`` are days, as in the data of tg.fit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from functools import wraps
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from lifelines.fitters import UnivariateFitter
 
+from tobitgp.data.table import without_unit
 from tobitgp.errors import DataError, SpecError
-from tobitgp.results.predict import check_alpha
+from tobitgp.method_spelling import read_method
+from tobitgp.method_value import spelled
+from tobitgp.mixture.methods import MixtureAscent
+from tobitgp.results.predict import check_alpha, check_flag
 from tobitgp.typing import Array
 
 _TIMES = ("durations", "lower_bound", "upper_bound")
 
 
-def check_arguments(given: Mapping[str, Any]) -> None:
-    """Refuse arguments of a fit method that are no numbers, or not one for each subject."""
+def checked_fit(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A fit method of lifelines whose arguments are checked first, and whose durations are days."""
+    signature = inspect.signature(method)
+
+    @wraps(method)
+    def checked(*args: Any, **options: Any) -> Any:
+        given = signature.bind(*args, **options)
+        given.arguments.update(read_arguments(given.arguments))
+        return method(*given.args, **given.kwargs)
+
+    checked.__doc__ = f"See ``lifelines.WeibullFitter.{method.__name__}``, which has the same arguments."
+    return checked
+
+
+def checked_curve(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A curve of lifelines at times, which are checked first, and whose durations are days."""
+
+    @wraps(method)
+    def checked(self: Any, times: Any, label: str | None = None) -> Any:
+        return method(self, read_numbers("times", times), label)
+
+    return checked
+
+
+def read_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a fit method, durations in days; an error if they are no numbers, or not one for each subject."""
     columns = {name: _numbers(name, given[name]) for name in _TIMES if name in given}
     n = len(next(iter(columns.values())))
     for name in ("event_observed", "entry", "weights"):
@@ -25,6 +59,7 @@ def check_arguments(given: Mapping[str, Any]) -> None:
     for name, values in columns.items():
         if len(values) != n:
             raise DataError(f"{name}=: {len(values)} values for {n} subjects. Give one for each.")
+    _refuse("weights", columns, lambda x: x < 0.0, "weights are not negative. Correct or drop them")
     for name in ("durations", "upper_bound"):
         _refuse(name, columns, lambda x: x <= 0.0, "times are positive. Correct or drop them")
     _refuse("lower_bound", columns, lambda x: x < 0.0, "times are not negative. Give 0 where there is no lower bound")
@@ -38,15 +73,50 @@ def check_arguments(given: Mapping[str, Any]) -> None:
         exact = columns["lower_bound"] == columns["upper_bound"]
         _refuse("event_observed", columns, lambda x: x != exact, "1 is an event at equal bounds. Leave it out")
     if given.get("timeline") is not None:
-        _numbers("timeline", given["timeline"])
+        columns["timeline"] = _numbers("timeline", given["timeline"])
     if given.get("alpha") is not None:
         check_alpha(given["alpha"])
-    if given.get("ci_labels") is not None and len(given["ci_labels"]) != 2:
-        raise SpecError(f"ci_labels={given['ci_labels']!r}: two names are needed, of the lower and the upper limit.")
+    names = given.get("ci_labels")
+    if names is not None and (isinstance(names, str) or not isinstance(names, Collection) or len(names) != 2):
+        raise SpecError(f"ci_labels={names!r}: two names are needed, of the lower and the upper limit.")
+    check_flag("show_progress", given.get("show_progress", False))
+    times = {name: columns[name] for name in (*_TIMES, "entry", "timeline") if name in columns}
+    return {**given, **times}
+
+
+def read_numbers(name: str, values: Any) -> Any:
+    """A number or a list of them as given, durations in days."""
+    values = without_unit(values)
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.zeros((0, 0))
+    if values is None or numbers.ndim > 1:
+        raise SpecError(f"{name}={values!r}: a number or a list of numbers is needed.")
+    return values
+
+
+def check_fitter(other: Any) -> None:
+    """Raise an error for what is no univariate fitter."""
+    if not isinstance(other, UnivariateFitter):
+        raise SpecError(f"other={other!r}: another fitter is needed, of this package or of lifelines.")
+
+
+def check_method(method: Any, *, mixture: bool) -> None:
+    """Raise an error for a method that does not fit mixtures, or that fits them only."""
+    chosen = read_method(method)
+    if chosen != "auto" and isinstance(chosen, MixtureAscent) is not mixture:
+        words = "does not fit mixtures. Use 'vbcm', 'svbcm' or 'em'" if mixture else "fits mixtures only. Leave it out"
+        raise SpecError(f"method={spelled(method)}: {words}.")
 
 
 def _numbers(name: str, values: Any) -> Array:
     """A list of numbers, of which only an upper bound may be infinite."""
+    values = without_unit(values)
+    if getattr(getattr(values, "dtype", None), "kind", "f") == "M":
+        raise DataError(
+            f"{name}=: dates are no durations. Subtract the start, or use lifelines.utils.datetimes_to_durations()."
+        )
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -64,7 +134,9 @@ def _refuse(name: str, columns: Mapping[str, Array], wrong: Any, words: str) -> 
     if len(where):
         some = ", ".join(f"{columns[name][i]:g}" for i in where[:5])
         more = f" and {len(where) - 5} more" if len(where) > 5 else ""
-        raise DataError(f"{name}=: positions {', '.join(map(str, where[:5]))}{more} hold {some}; {words}.")
+        places = ", ".join(map(str, where[:5]))
+        found = f"values {some} at positions" if len(where) > 1 else f"value {some} at position"
+        raise DataError(f"{name}=: the {found} {places}{more}: {words}.")
 
 
 def table_of(fitter: Any, kind: str) -> tuple[str, pd.DataFrame]:

@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
+from tobitgp.lifelines.fitter_input import check_method
 from tobitgp.lifelines.results_fitter import ResultsFitter
+from tobitgp.mixture.array_fit import resolve_mixture_family
 
 _MOST = 6
 
@@ -23,11 +25,11 @@ class MixtureFitter(ResultsFitter):
     ----------
     components : int, range, ``"select"`` or ``"dp"``
         The number of components, or those to choose from by the evidence (the BIC by ``method="em"``); ``"select"`` is
-        ``range(1, 7)``. ``"dp"`` is a Dirichlet process.
+        ``range(1, 7)``, or fewer where there are fewer subjects. ``"dp"`` is a Dirichlet process.
     family : str
         Of the components: ``"weibull"``, ``"lognormal"``, ``"exponential"``, ``"gamma"``, ``"inverse_gaussian"``, or
         another of :func:`tobitgp.fit`.
-    method : {"vbcm", "svbcm", "em"} or a value such as ``tg.VBCM(n_starts=20)``
+    method : {"vbcm", "svbcm", "em"} or a value such as ``tg.VBCM(n_init=20)``
         ``"em"`` is maximum likelihood, which has ``log_likelihood_``, ``AIC_`` and ``BIC_``.
     alpha : float
         One minus the probability of intervals, on the scale 0 to 1.
@@ -75,8 +77,14 @@ class MixtureFitter(ResultsFitter):
         **fit_kwargs: Any,
     ):
         super().__init__("MixtureFitter", alpha, label)
-        self._rhs = f"mixture({_written(components)})"
+        self._components = _read(components)
+        resolve_mixture_family(family)
+        check_method(method, mixture=True)
         self._family, self._fit_kwargs = family, {"method": method, **fit_kwargs}
+
+    def _terms(self, n: int) -> str:
+        found = range(1, min(_MOST, n) + 1) if self._components == "select" else self._components
+        return f"mixture({found!r})"
 
     @property
     def components_(self) -> pd.DataFrame:
@@ -95,10 +103,12 @@ class MixtureFitter(ResultsFitter):
         return self.results_.plot_components(ax)
 
 
-def _written(components: Any) -> str:
-    """A number of components as a formula writes it."""
-    if components in ("select", "dp"):
-        return f"range(1, {_MOST + 1})" if components == "select" else '"dp"'
-    if isinstance(components, int | np.integer | range) and not isinstance(components, bool):
-        return repr(components if isinstance(components, range) else int(components))
-    raise SpecError(f"components={components!r}: a whole number, a range, 'select' or 'dp' is needed.")
+def _read(components: Any) -> Any:
+    """The number of components, the numbers to choose from, or a word."""
+    if isinstance(components, str) and components in ("select", "dp"):
+        return components
+    whole = isinstance(components, int | np.integer) and not isinstance(components, bool)
+    numbers = components if isinstance(components, range) else [components] if whole else []
+    if not numbers or min(numbers) < 1:
+        raise SpecError(f"components={components!r}: a whole number from 1, a range, 'select' or 'dp' is needed.")
+    return components if isinstance(components, range) else int(components)

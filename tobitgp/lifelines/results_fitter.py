@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from functools import cached_property, wraps
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from lifelines.plotting import loglogs_plot
 
 from tobitgp.api import fit
 from tobitgp.errors import UnavailableError
-from tobitgp.lifelines.fitter_input import check_arguments, table_of
+from tobitgp.lifelines.fitter_input import check_fitter, checked_curve, checked_fit, read_numbers, table_of
 from tobitgp.lifelines.univariate_names import UNIVARIATE_NAMES
 from tobitgp.posterior.questions import CURVES, Question, probability
 from tobitgp.results.predict import check_alpha
@@ -22,6 +21,7 @@ from tobitgp.results.survival import Times
 from tobitgp.typing import Array
 
 _CURVES = ("survival_function", "hazard", "cumulative_hazard", "cumulative_density", "density")
+_ESTIMATES = "_fitted_parameters_"  # which lifelines reads first
 
 
 def _density(positive: bool, at: Array) -> Question:
@@ -36,19 +36,6 @@ _QUESTIONS: dict[str, Callable[[bool, Array], Question]] = {
     "_cumulative_density": lambda positive, at: probability(positive, at, above=False),
     "_density": _density,
 }
-
-
-def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A fit method of lifelines whose arguments are checked first."""
-    signature = inspect.signature(method)
-
-    @wraps(method)
-    def checked(*args: Any, **options: Any) -> Any:
-        check_arguments(signature.bind(*args, **options).arguments)
-        return method(*args, **options)
-
-    checked.__doc__ = f"See ``lifelines.WeibullFitter.{method.__name__}``, which has the same arguments."
-    return checked
 
 
 def _of_parameters(name: str) -> Callable[..., Array]:
@@ -81,9 +68,9 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         super().__init__(check_alpha(alpha), label)
         self._class_name = fitter_name
 
-    fit = _checked(KnownModelParametricUnivariateFitter.fit)
-    fit_left_censoring = _checked(KnownModelParametricUnivariateFitter.fit_left_censoring)
-    fit_interval_censoring = _checked(KnownModelParametricUnivariateFitter.fit_interval_censoring)
+    fit = checked_fit(KnownModelParametricUnivariateFitter.fit)
+    fit_left_censoring = checked_fit(KnownModelParametricUnivariateFitter.fit_left_censoring)
+    fit_interval_censoring = checked_fit(KnownModelParametricUnivariateFitter.fit_interval_censoring)
 
     def _fit(
         self,
@@ -99,7 +86,9 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         initial_point: Any = None,
         fit_options: Any = None,
     ) -> ResultsFitter:
-        times = next(each for each in Ts if each is not None)
+        times = np.atleast_1d(next(each for each in Ts if each is not None))
+        if self._censoring_type.value != "interval":
+            self.durations = times  # of one subject lifelines makes a number
         n = len(times)
         self.event_observed = np.ones(n, dtype=int) if event_observed is None else np.asarray(event_observed, dtype=int)
         self.entry = np.zeros(n) if entry is None else np.asarray(entry)
@@ -113,7 +102,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         formula, data = table_of(self, self._censoring_type.value)
         weighted = None if weights is None else "weight"
         options = {"family": self._family, "weights": weighted, "progress": bool(show_progress), **self._fit_kwargs}
-        self.results_ = fit(formula.format(self._rhs), data, **options)
+        self.results_ = fit(formula.format(self._terms(n)), data, **options)
         self.log_likelihood_ = self.results_.llf
         values, covariance = self._estimated()
         self._fitted_parameter_names, self._fitted_parameters_ = list(values.index), values.to_numpy()
@@ -121,6 +110,10 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         for name in _CURVES:
             setattr(self, f"{name}_", getattr(self, f"{name}_at_times")(self.timeline).to_frame())
         return self
+
+    def _terms(self, n: int) -> str:
+        """The right-hand side of a formula for n subjects."""
+        return self._rhs
 
     @cached_property
     def _times(self) -> Times:
@@ -165,6 +158,12 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
             raise UnavailableError("A posterior has no maximum of the likelihood.")  # __getattr__ says more
         return of_each * (len(self._fitted_parameter_names) - self._tied) - 2.0 * float(self.log_likelihood_)
 
+    survival_function_at_times = checked_curve(KnownModelParametricUnivariateFitter.survival_function_at_times)
+    cumulative_hazard_at_times = checked_curve(KnownModelParametricUnivariateFitter.cumulative_hazard_at_times)
+    hazard_at_times = checked_curve(KnownModelParametricUnivariateFitter.hazard_at_times)
+    cumulative_density_at_times = checked_curve(KnownModelParametricUnivariateFitter.cumulative_density_at_times)
+    density_at_times = checked_curve(KnownModelParametricUnivariateFitter.density_at_times)
+
     _survival_function = _of_parameters("_survival_function")
     _cumulative_hazard = _of_parameters("_cumulative_hazard")
     _hazard = _of_parameters("_hazard")
@@ -202,10 +201,11 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
 
     def __getattr__(self, name: str) -> Any:
         """Say why a name of lifelines has no value."""
-        if name.startswith("_") or name not in {*UNIVARIATE_NAMES, "results_"}:
+        if name not in {*UNIVARIATE_NAMES, "results_", _ESTIMATES}:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         if "results_" not in self.__dict__:
-            raise UnavailableError(f"{name}: this fitter has not been fitted. Call fit(durations, event_observed).")
+            of = "" if name == _ESTIMATES else f"{name}: "
+            raise UnavailableError(f"{of}this fitter has not been fitted. Call fit(durations, event_observed).")
         raise UnavailableError(f"{name}: not available for this fit. {UNIVARIATE_NAMES[name].instead}".rstrip())
 
     def __repr__(self) -> str:
@@ -246,6 +246,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         >>> left.round(3).loc[100].tolist(), round(float((1 - left.loc[100]).sum()), 2)
         ([0.859, 0.765, 0.724], 0.65)
         """
+        times = read_numbers("times", times)
         if conditional_after is None:
             return super().predict(times)
         table = self.results_.predict_survival_function(
@@ -286,7 +287,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         units = _units(conditional_after)
         found = [
             self.results_.predict_percentile(units, p=float(each), conditional_after=conditional_after).to_numpy()
-            for each in np.ravel(p)
+            for each in np.ravel(read_numbers("p", p))
         ]
         shaped = np.reshape(found, (*np.shape(p), *np.shape(conditional_after if conditional_after is not None else 0)))
         return shaped if shaped.ndim else float(shaped)
@@ -301,6 +302,16 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         left = self.percentile(0.5, conditional_after=self.timeline)
         column = f"{self.label} - Conditional median duration remaining to event"
         return pd.DataFrame({column: left}, index=self.timeline)
+
+    def subtract(self, other: Any) -> pd.DataFrame:
+        """See ``lifelines.WeibullFitter.subtract``."""
+        check_fitter(other)
+        return super().subtract(other)
+
+    def divide(self, other: Any) -> pd.DataFrame:
+        """See ``lifelines.WeibullFitter.divide``."""
+        check_fitter(other)
+        return super().divide(other)
 
     def print_summary(self, *args: Any, **options: Any) -> None:
         """Print the table of lifelines, or ``results_.summary()`` where lifelines has no such distribution.

@@ -11,7 +11,7 @@ import pandas as pd
 
 from tobitgp.data.frames import by_label
 from tobitgp.data.sources import is_dask
-from tobitgp.data.table import days_long, is_duration
+from tobitgp.data.table import without_unit
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
@@ -264,13 +264,14 @@ class TimeRows(Labelled):
             return None
         n = len(self.index)
         try:
-            values = np.asarray(given, dtype=np.float64)
+            values = np.asarray(without_unit(given), dtype=np.float64)
         except (TypeError, ValueError):
             values = np.array([np.nan])
         if values.ndim > 1 or (values.ndim == 1 and len(values) != n) or not np.isfinite(values).all():
             raise SpecError(f"conditional_after= takes one finite number, or one for each of the {n} rows.")
         check_survived(values, positive=bool(n) and (self.times.positive or self.times.discrete))
         if isinstance(given, pd.Series):
+            given = pd.Series(values, index=given.index)
             matched = by_label("The times of conditional_after=", "conditional_after", given, self.index)
             values = matched.to_numpy(dtype=np.float64)
         return np.array(np.broadcast_to(values, n))[self.usable]
@@ -306,11 +307,9 @@ def left_area(times: Times, t: float, after: Array | None) -> Array:
 
 
 def read_times(times: Any, name: str = "times") -> Array:
-    """A list of finite times, one at least; durations in days."""
+    """A list of finite times, one at least; durations are days."""
     try:
-        given = pd.Series(times if pd.api.types.is_list_like(times) else [times])
-        times = days_long(given) if is_duration(given) else times
-        grid = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        grid = np.atleast_1d(np.asarray(without_unit(times), dtype=np.float64))
     except (TypeError, ValueError):
         grid = np.full((1, 1), np.nan)
     if grid.ndim != 1 or not len(grid) or not np.isfinite(grid).all():

@@ -9,8 +9,13 @@ from typing import Any
 import pandas as pd
 
 from tobitgp.data.table import column_names
-from tobitgp.errors import DataError, SpecError
+from tobitgp.errors import DataError, FormulaError, SpecError
+from tobitgp.formula.parse import parse_formula
 from tobitgp.method_spelling import holding, read_method
+from tobitgp.results.hazards.cells import PH
+from tobitgp.results.hazards.robust_errors import robust_hazard_ratios
+from tobitgp.results.predict import check_flag
+from tobitgp.results.survival import read_times
 
 # Settings of lifelines that have another place, or no meaning.
 _PRIORS = "Coefficients have no penalty. Use priors={'age': tg.Normal(0, 1)}."
@@ -43,7 +48,7 @@ class FitSettings:
     """What a call of fit() says beside its columns."""
 
     ancillary: Any = None
-    fit_intercept: bool | None = None
+    fit_intercept: bool = True
     formula: str | None = None
     strata: str | Sequence[str] | None = None
     cluster_col: str | None = None
@@ -51,7 +56,22 @@ class FitSettings:
     timeline: Any = None
     show_progress: bool = False
     initial_point: Any = None
-    fit_options: dict[str, Any] | None = None
+    fit_options: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("robust", "show_progress", "fit_intercept"):
+            check_flag(name, getattr(self, name))
+        if self.timeline is not None:
+            read_times(self.timeline, "timeline")
+        if self.formula is not None and (not isinstance(self.formula, str) or not self.formula.strip()):
+            raise SpecError(f"formula={self.formula!r}: the right-hand side of a formula is needed, as 'age + sex'.")
+        names = self.strata
+        if names is not None and not isinstance(names, str) and (not isinstance(names, list | tuple) or len(names) > 1):
+            raise SpecError(
+                f"strata={names!r}: the name of one column is needed, as strata='sex'. Join several columns to one."
+            )
+        if self.fit_options is not None and not isinstance(self.fit_options, Mapping):
+            raise SpecError(f"fit_options={self.fit_options!r}: a dict is needed, as {{'max_iter': 50}}.")
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> FitSettings:
@@ -69,17 +89,31 @@ class FitSettings:
         """Columns of strata."""
         return [self.strata] if isinstance(self.strata, str) else list(self.strata or ())
 
-    def right_hand_side(self, rhs: str, df: Any, used: Sequence[str | None]) -> str:
+    def right_hand_side(self, rhs: str, family: Any, df: Any, used: Sequence[str | None]) -> str:
         """Terms of the location, with strata and without columns that have another use."""
-        rhs = (self.formula or rhs).strip()
+        if self.formula is not None:
+            rhs = self._with_intercept(self.formula.strip())
         if "~" in rhs:
             raise SpecError(f"formula={rhs!r}: only the right-hand side of a formula is allowed, e.g. 'age + sex'.")
+        if self.strata_columns and not _of_hazards(family):
+            raise SpecError(
+                f"strata={self.strata!r}: strata have baseline hazards of their own, which family='ph' and tg.PH() "
+                "have. Use ancillary= for a scale of each group."
+            )
         strata = ", ".join(quoted(df, name, "strata") for name in self.strata_columns)
         if rhs == ".":
             beside = {*used, self.cluster_col, *self.strata_columns}
             rhs = _sum_of(df, [name for name in column_names(df) if name not in beside])
         terms = [rhs, f"strata({strata})"] if strata else [rhs]
-        return " + ".join(["0", *terms] if self.fit_intercept is False else terms)
+        return " + ".join(terms if self.fit_intercept else ["0", *terms])
+
+    def _with_intercept(self, rhs: str) -> str:
+        """Terms with the intercept that lifelines adds to those of a formula without."""
+        try:
+            read = parse_formula(f"y ~ {rhs}")
+        except FormulaError:  # tg.fit() says of which formula
+            return rhs
+        return f"{rhs} + 1" if self.fit_intercept and not read.intercept and read.mixture is None else rhs
 
     def with_ancillary(self, df: Any, rhs: str, used: Sequence[str | None]) -> tuple[Any, str | None]:
         """The data with columns of the scale, and its formula."""
@@ -87,17 +121,30 @@ class FitSettings:
             return df, None
         if self.ancillary is True:
             return df, f"~ {rhs}"
-        if isinstance(self.ancillary, str):
-            return df, f"~ {self.ancillary.strip().removeprefix('~')}"
+        if isinstance(self.ancillary, str) and self.ancillary.strip(" ~"):
+            return df, f"~ {self._with_intercept(self.ancillary.strip().removeprefix('~').strip())}"
         if not isinstance(self.ancillary, pd.DataFrame) or len(self.ancillary) != len(df):
             raise DataError(
                 "ancillary= must be True, a right-hand side such as 'age + sex', or a DataFrame with as many rows as "
                 "the data."
             )
         df = with_columns(pd.DataFrame(df), self.ancillary)
-        return df, f"~ {_sum_of(df, [name for name in self.ancillary if name not in used])}"
+        none = "" if self.fit_intercept else "0 + "
+        return df, f"~ {none}{_sum_of(df, [name for name in self.ancillary if name not in used])}"
 
-    def options(self, df: Any, method: Any, rhs: str) -> dict[str, Any]:
+    @property
+    def is_robust(self) -> bool:
+        """Whether standard errors are robust."""
+        return self.robust or self.cluster_col is not None
+
+    def robust_table(self, results: Any, df: Any, family: Any) -> pd.DataFrame | None:
+        """Robust errors that belong to no covariance of the results, if any."""
+        if not self.is_robust or not _of_cells(family):
+            return None
+        groups = None if self.cluster_col is None else pd.DataFrame(df)[self.cluster_col].to_numpy()
+        return robust_hazard_ratios(results, groups)
+
+    def options(self, df: Any, method: Any, rhs: str, family: Any) -> dict[str, Any]:
         """Other arguments of tg.fit()."""
         out: dict[str, Any] = {"method": method, "progress": bool(self.show_progress)}
         if self.fit_options:
@@ -115,10 +162,22 @@ class FitSettings:
             out["start"] = self.initial_point
         if self.cluster_col is not None:
             quoted(df, self.cluster_col, "cluster_col")
+        if _of_cells(family):
+            return out
+        if self.cluster_col is not None:
             out |= {"cov_type": "cluster", "cov_kwds": {"groups": self.cluster_col}}
         elif self.robust:
             out["cov_type"] = "HC0"
         return out
+
+
+def _of_hazards(family: Any) -> bool:
+    return isinstance(family, PH) or family == "ph"
+
+
+def _of_cells(family: Any) -> bool:
+    """Whether a fit has the robust errors of Cox's scores, and no others."""
+    return (isinstance(family, PH) and family.baseline in ("gp", "piecewise")) or family == "ph"
 
 
 def with_columns(df: pd.DataFrame, more: pd.DataFrame | None) -> pd.DataFrame:
@@ -136,6 +195,8 @@ def _sum_of(df: Any, names: Sequence[Any]) -> str:
 def quoted(df: Any, name: Any, of: str) -> str:
     """A column's name as a formula writes it."""
     present = column_names(df)
+    if not isinstance(name, str) and name in list(pd.DataFrame(df)):
+        raise DataError(f"{of}={name!r}: names of columns must be text. Rename them: df.columns = df.columns.map(str).")
     if not isinstance(name, str) or name not in present:
         some = ", ".join(repr(column) for column in present[:10])
         raise DataError(f"{of}={name!r} is not a column of the data, which have {some}{', ...' * (len(present) > 10)}.")

@@ -28,7 +28,7 @@ _SETTING = "As given to `fit()`."
 _CURVE = "Rows by time, columns by row of the data; `interval=` adds bands."
 _TIMES = "Exact, with `interval=` for intervals. A DataFrame of CoxPHFitter is a step function."
 _PENALTY = _none("Coefficients have no penalty.", "priors={'age': tg.Normal(0, 1)} makes a posterior of them.")
-_ROW = "The rows used, in the order of the data. CoxPHFitter sorts them."
+_ROW = "The rows used, in the order of the data; of proportional hazards by strata, time and event, as in CoxPHFitter."
 _BASELINE = (
     "By the baseline of the model, at the mean of the columns. The parametric baselines of CoxPHFitter are at medians."
 )
@@ -37,7 +37,10 @@ _MEAN = "At medians of numbers and the most frequent values of other covariates 
 REGRESSION_NAMES: Mapping[str, ForeignName] = {
     # Settings and columns
     "alpha": _same("The probability outside confidence intervals."),
-    "fit_intercept": _here("Also removes the intercept of a formula."),
+    "fit_intercept": _here(
+        "True keeps the intercept that `formula=` or `ancillary=` leaves out, as there. False also removes that of a "
+        "formula."
+    ),
     "model_ancillary": _same("Whether the terms of the location are those of the scale, too."),
     "duration_col": _same(_SETTING),
     "event_col": _same(_SETTING),
@@ -45,7 +48,8 @@ REGRESSION_NAMES: Mapping[str, ForeignName] = {
     "weights_col": _same(_SETTING),
     "cluster_col": _same(_SETTING),
     "robust": _here(
-        "The sandwich of scores. Whole weights are frequencies; WeibullAFTFitter leaves weights out of it."
+        "The sandwich of scores; with `'ph'` of those of Cox's partial likelihood. Whole weights are frequencies; "
+        "WeibullAFTFitter leaves weights out of it."
     ),
     "strata": _here("A list with the column of strata, or None. One column is supported."),
     "formula": _here("The right-hand side of the last fit."),
@@ -66,7 +70,7 @@ REGRESSION_NAMES: Mapping[str, ForeignName] = {
     "durations": _here(_ROW),
     "event_observed": _here(_ROW),
     "weights": _here(_ROW),
-    "entry": _here("The rows used, in the order of the data. 0 without late entry."),
+    "entry": _here(f"{_ROW} 0 without late entry."),
     "entries": _here("The same as `entry`."),
     # Estimates
     "params_": _here(
@@ -75,12 +79,16 @@ REGRESSION_NAMES: Mapping[str, ForeignName] = {
     ),
     "standard_errors_": _here("Those of `params_`."),
     "confidence_intervals_": _here("Those of `params_`."),
-    "variance_matrix_": _here("The one of `params_`. Robust with `robust=True`; lifelines' is not."),
+    "variance_matrix_": _here(
+        "The one of `params_`. Robust with `robust=True`; lifelines' is not. Robust, it is an error with `'ph'`."
+    ),
     "hazard_ratios_": _here("Hazard ratios, by column. WeibullAFTFitter has exp(coef), which are ratios of times."),
     "summary": _here("The columns of lifelines, for `params_`."),
     "print_summary": _here("A head, `summary` and tests. Styles are ascii and html."),
     "log_likelihood_": _here("The full likelihood. CoxPHFitter has the partial one. NaN for a posterior."),
-    "log_likelihood_ratio_test": _same("Against the model without covariates."),
+    "log_likelihood_ratio_test": _here(
+        "Against the model without covariates. An error for `'ph'`, which has no maximum of the likelihood."
+    ),
     "AIC_": _here("As there for parametric models. NaN for a posterior."),
     "BIC_": _here("Counts all parameters. That of lifelines counts two, whatever the covariates are."),
     "AIC_partial_": _none("The likelihood is a full one, as of parametric baselines in lifelines.", "AIC_ counts it."),

@@ -9,12 +9,26 @@ import pandas as pd
 
 from tobitgp.diagnostics.training_draws import training_rows
 from tobitgp.errors import UnavailableError
-from tobitgp.typing import Array
+from tobitgp.results.survival import read_times
+from tobitgp.results.why_not import HAZARDS
+from tobitgp.typing import Array, IntArray
 
 
 def _series(model: Any, values: Array, name: str | None) -> pd.Series[Any]:
     labels = training_rows(model.results_.parts, f"SurvivalModel.{name}").labels
-    return pd.Series(values, index=labels, name=name)
+    return pd.Series(values, index=labels, name=name).iloc[_order(model)]
+
+
+def _order(model: Any) -> IntArray:
+    """Places (n,) of the rows as lifelines' fitter shows them: CoxPHFitter sorts rows by strata, time and event."""
+    parts = model.results_.parts
+    response = parts.rows.response
+    if model._kind != "right" or model.results_._kind not in HAZARDS:
+        return np.arange(len(response.lower))
+    keys = pd.DataFrame({"time": response.lower, "event": response.lower == response.upper})
+    strata = {f"stratum {name}": parts.covariates[name].to_numpy() for name in model.strata or ()}
+    order = keys.assign(**strata).sort_values([*strata, "time", "event"]).index
+    return np.asarray(order, dtype=np.intp)
 
 
 def _end(model: Any, of: str, column: str) -> pd.Series[Any]:
@@ -59,7 +73,7 @@ def timeline(model: Any) -> Array:
     """Times (m,), in the unit of the data: ``fit(timeline=)``, or the distinct times of the rows."""
     given = model._settings.timeline
     if given is not None:
-        return np.unique(np.asarray(given, dtype=float))
+        return np.unique(read_times(given))
     ends = np.concatenate(model.results_._training_ends()[:2])
     return np.unique(ends[np.isfinite(ends)])
 

@@ -15,6 +15,7 @@ import pandas as pd
 from scipy.special import chdtrc, ndtri
 
 from tobitgp.data.linear_columns import INTERCEPT
+from tobitgp.errors import UnavailableError
 from tobitgp.results.hazards.proportionality import tested_columns
 from tobitgp.results.why_not import HAZARDS
 from tobitgp.typing import Array
@@ -89,14 +90,26 @@ def params_(model: Any) -> pd.Series[float]:
 
 
 def variance_matrix_(model: Any) -> pd.DataFrame:
-    """Covariance of ``params_`` in its scale; a row and a column for each. Robust with ``robust=True``."""
+    """Covariance of ``params_`` in its scale; a row and a column for each. Robust with ``robust=True``.
+
+    Raises
+    ------
+    UnavailableError
+        With ``robust=True`` or ``cluster_col=`` and ``family="ph"`` or a piecewise baseline.
+    """
+    if model._robust_table is not None:
+        raise UnavailableError(
+            "variance_matrix_: robust=True and cluster_col= have standard errors only for this family. Use "
+            "standard_errors_. results_.cov_params() is the covariance that is not robust."
+        )
     return parameters_of(model.results_).covariance(model.results_)
 
 
 def standard_errors_(model: Any) -> pd.Series[float]:
     """Standard errors by parameter and covariate, on the scale of ``params_``."""
     found = parameters_of(model.results_)
-    bse = model.results_.bse[found.own].to_numpy()
+    robust = model._robust_table
+    bse = (model.results_.bse if robust is None else robust["robust se"])[found.own].to_numpy()
     return pd.Series(np.abs(found.slope) * bse, index=found.values.index, name="se")
 
 
@@ -194,6 +207,11 @@ def log_likelihood_ratio_test(model: Any) -> Any:
             "log_likelihood_ratio_test() gives an object of lifelines: pip install 'tobitgp[lifelines]'"
         ) from error
 
+    if model.results_.evidence_kind != "loglik":
+        raise UnavailableError(
+            "log_likelihood_ratio_test(): a posterior has no maximum of the likelihood. Use results_.wald_test(), or "
+            "family=tg.PH('spline'), whose baseline has no prior."
+        )
     statistic, df = likelihood_ratio(model.results_)
     named = {"test_name": "log-likelihood ratio test", "degrees_freedom": df, "null_distribution": "chi squared"}
     return StatisticalResult(chdtrc(df, statistic), statistic, **named)

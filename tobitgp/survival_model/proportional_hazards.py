@@ -12,6 +12,7 @@ import pandas as pd
 from tobitgp.data.frames import reads_frames
 from tobitgp.diagnostics.training_draws import training_rows
 from tobitgp.errors import DataError, SpecError
+from tobitgp.results.survival import read_times
 from tobitgp.results.why_not import HAZARDS
 from tobitgp.results.words import HAZARD
 from tobitgp.survival_model.observed_rows import central_values
@@ -154,7 +155,7 @@ def compute_residuals(model: Any, training_dataframe: Frame, kind: str) -> pd.Da
     Returns
     -------
     DataFrame
-        A row for each row used; of Schoenfeld residuals for each event.
+        A row for each row used; of Schoenfeld residuals for each event, by time as in ``event_observed``.
 
     Raises
     ------
@@ -176,9 +177,9 @@ def compute_residuals(model: Any, training_dataframe: Frame, kind: str) -> pd.Da
     if kind not in RESIDUALS:
         raise SpecError(f"kind={kind!r}: must be one of {', '.join(map(repr, RESIDUALS))}.")
     _check_rows(model, training_dataframe, "compute_residuals()")
-    results = model.results_
+    results, event = model.results_, model.event_observed
     if kind in ("martingale", "deviance"):
-        event, left = model.event_observed, results.residuals("martingale")
+        left = results.residuals("martingale").loc[event.index]
         if kind == "deviance":
             log = np.log(np.where(event, event - left, 1.0))
             left = np.sign(left) * np.sqrt(-2.0 * (left + log))
@@ -187,10 +188,10 @@ def compute_residuals(model: Any, training_dataframe: Frame, kind: str) -> pd.Da
         return results.score_residuals
     if kind == "delta_beta":
         return results.influence()
-    table = results.schoenfeld_residuals.dropna()
+    table = results.schoenfeld_residuals.loc[event.index[event]]  # lifelines' tests rely on its order
     if kind == "scaled_schoenfeld":
         V = results.cov_params().loc[table.columns, table.columns]
-        table = int(model.event_observed.sum()) * table @ V
+        table = int(event.sum()) * table @ V
     return table
 
 
@@ -230,7 +231,7 @@ def compute_followup_hazard_ratios(model: Any, training_df: Frame, followup_time
     table, out = pd.DataFrame(training_df), {}
     time, event, last = model.durations, model.event_observed, float(model.durations.max())
     table = table.loc[_check_rows(model, table, "compute_followup_hazard_ratios()")]
-    for at in sorted(followup_times):
+    for at in np.sort(read_times(followup_times, "followup_times")):
         if at > last:
             raise DataError(f"followup_times={at:g}: the last time is {last:g}. Give earlier times.")
         seen = table.assign(**{model.event_col: event & (time <= at), model.duration_col: np.minimum(time, at)})

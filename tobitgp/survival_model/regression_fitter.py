@@ -14,7 +14,7 @@ from tobitgp.likelihoods.families import GenGamma, Student
 from tobitgp.method_spelling import with_moved_settings
 from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.mixture.mixture_results import MixtureResults
-from tobitgp.results.predict import check_alpha
+from tobitgp.results.predict import check_alpha, check_flag
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.survival_model import coefficient_figures, observed_rows, parameters, predictions, proportional_hazards
 from tobitgp.survival_model.fit_settings import FitSettings, quoted, without_meaning
@@ -100,10 +100,11 @@ class SurvivalModel:
         fit_kwargs = without_meaning(with_moved_settings({"method": method, **fit_kwargs}, rhs))
         method = fit_kwargs.pop("method")
         self.rhs, self.family, self.method, self.fit_kwargs = rhs.strip(), family, method, dict(fit_kwargs)
-        self.alpha, self.fit_intercept, self.model_ancillary = check_alpha(alpha), fit_intercept, model_ancillary
+        self.alpha, self.fit_intercept = check_alpha(alpha), check_flag("fit_intercept", fit_intercept)
+        self.model_ancillary = check_flag("model_ancillary", model_ancillary)
         self.formula = self.rhs
-        self._kind = "right"
-        self._settings = FitSettings()
+        self._kind, self._settings = "right", FitSettings()
+        self._robust_table: pd.DataFrame | None = None
         self._results: GPResults | RegressionResults | MixtureResults | None = None
 
     def __getattr__(self, name: str) -> Any:
@@ -136,7 +137,7 @@ class SurvivalModel:
         df : DataFrame
             Never modified.
         duration_col : str
-            Positive times.
+            Positive times. Durations such as ``pandas.Timedelta`` are days, as in ``timeline`` and all other times.
         event_col : str, optional
             1 or True where the time is that of the event, 0 or False where the row was censored then; without, all
             are events.
@@ -146,7 +147,8 @@ class SurvivalModel:
             Frequency weights, or sampling weights with ``robust=True``.
         **settings : dict
             ``formula="age + sex"`` replaces the right-hand side in this fit. ``ancillary`` is that of log sigma, True
-            for the same terms, or a DataFrame of columns. ``fit_intercept=False`` leaves out the intercept.
+            for the same terms, or a DataFrame of columns. ``fit_intercept=False`` leaves out the intercept. True keeps
+            the one that ``formula=`` or ``ancillary=`` leaves out, as in lifelines.
             ``robust=True`` or ``cluster_col="id"`` give robust standard errors. ``strata="g"`` requires
             ``family="ph"``. ``timeline`` has the default times of predictions. ``fit_options={"max_iter": 50}`` has
             settings of the method. ``initial_point`` is ``start`` of :func:`tobitgp.fit`, ``show_progress`` is
@@ -287,20 +289,21 @@ class SurvivalModel:
         own = {"fit_intercept": self.fit_intercept, "ancillary": self.model_ancillary}
         settings = FitSettings.read({**own, **{name: value for name, value in given.items() if value is not None}})
         used = (*columns.values(), weights_col)
-        rhs = settings.right_hand_side(self.rhs, df, used)
+        rhs = settings.right_hand_side(self.rhs, self.family, df, used)
         df, sigma = settings.with_ancillary(df, rhs, used)
         options: dict[str, Any] = {"family": self.family, "sigma": sigma, **self.fit_kwargs}
-        options |= settings.options(df, self.method, rhs)
+        options |= settings.options(df, self.method, rhs, self.family)
         results: Any = fit(f"{response} ~ {rhs}{window}", df, weights=weights_col, **options)
         if results._causes:
             raise SpecError(
                 "A SurvivalModel has one event, and so have lifelines' tools. Competing risks are fitted by tg.fit(), "
                 "and scored by tg.cross_validate() and by tg.metrics with cause=."
             )
+        self._robust_table = settings.robust_table(results, df, self.family)
         self._results, self._settings, self.formula = results, settings, rhs
         self._kind, self.weights_col = kind, weights_col
         self.cluster_col, self.strata = settings.cluster_col, settings.strata_columns or None
-        self.robust = settings.robust or settings.cluster_col is not None
+        self.robust = settings.is_robust
         for name in ("duration_col", "event_col", "entry_col", "lower_bound_col", "upper_bound_col"):
             setattr(self, name, columns.get(name))
         return self
