@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -145,6 +146,17 @@ def _sites(
     return slope * terms.mean + curvature * f, curvature
 
 
+class DrawnInputs(Protocol):
+    """Inputs of rows that can be drawn."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+
+    def drawn(self, rng: np.random.Generator) -> Array:
+        """A point of each row, (n, Q)."""
+
+
 _CANDIDATES, _CANDIDATE_VAR = 2, 0.1
 
 
@@ -235,9 +247,9 @@ class LatentProcesses:
         unit = self.scales.sd
         return np.asarray(out * unit[:, None, None, None] * unit[:, None])
 
-    def draw(self, points: WeightedPoints, size: int, rng: np.random.Generator) -> Array:
+    def draw(self, points: DrawnInputs, size: int, rng: np.random.Generator) -> Array:
         """Draws of the responses without noise, (D, n, size): of coordinates and processes together."""
-        posterior, (D, M), n = self.posterior, self.posterior.w.shape, len(points.x)
+        posterior, (D, M), n = self.posterior, self.posterior.w.shape, points.n
         root = np.linalg.cholesky(posterior.B_inverse)
         w = posterior.w[:, :, None] + root @ rng.standard_normal((D, M, size))
         half, out = np.linalg.inv(posterior.factor), np.empty((D, n, size))
