@@ -199,8 +199,8 @@ def fit(
         The second by maximum likelihood; CureResults with ``cure=``, MixtureResults of a ``mixture()``,
         MultivariateResults of ``mvbind(...)``, VectorMixtureResults of ``mvbind(...) ~ mixture(2)``,
         LatentResults of ``mvbind(...) ~ gp(latent(2))``, UncertainInputResults of ``gp(x, se=sx)``, HazardResults of
-        ``family="ph"``, ParametricHazardResults of ``tg.PH("spline")`` and its kin, BoxCoxResults and BoxCoxGPResults of
-        ``family="boxcox"``, CompetingRisksResults of several causes.
+        ``family="ph"``, ParametricHazardResults of ``tg.PH("spline")`` and its kin, BoxCoxResults and BoxCoxGPResults
+        of ``family="boxcox"``, CompetingRisksResults of several causes.
 
     Raises
     ------

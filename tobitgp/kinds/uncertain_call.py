@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from tobitgp.latent.collapsed_bound import ResponseEnds, posterior_weights
 from tobitgp.latent.latent_rows import LatentProcesses
 from tobitgp.latent.latent_search import LatentMaximum, filled
 from tobitgp.latent.psi_statistics import InputPrior
-from tobitgp.latent.uncertain_inputs import search
+from tobitgp.latent.uncertain_inputs import InputRows, search
 from tobitgp.method_settings import read_whole
 from tobitgp.numerics.linear_algebra import breakdown_in_words
 from tobitgp.options import FitOptions
@@ -81,7 +82,8 @@ class UncertainInput(Kind):
                 on_step=reporter(on_step, len(order)),
             )
         jacobian = -float(ends.seen.sum() * np.log(scale))
-        parts = _parts(rows, found, own, jacobian, (centre, scale, x_centre, x_scale))
+        unit = {"centre": centre, "scale": scale, "x_centre": x_centre, "x_scale": x_scale}
+        parts = _parts(rows, found, own, jacobian, unit)
         results = UncertainInputResults(parts)
         if not results.converged:
             warnings.warn(results._search_message, ConvergenceWarning, stacklevel=user_level())
@@ -94,11 +96,13 @@ def _ends(training: TrainingData) -> ResponseEnds:
 
 
 def _parts(
-    rows: Rows, found: list[LatentMaximum], own: ResponseEnds, jacobian: float, unit: tuple[float, ...]
+    rows: Rows, found: list[LatentMaximum], own: ResponseEnds, jacobian: float, unit: Mapping[str, float]
 ) -> UncertainParts:
     """What results are made of; the bound in units of the response has its Jacobian."""
     state, training = found[0].state, rows.training
     start = LatentProcesses(state.inducing, state.scales, posterior_weights(state.psi, own, state.scales))
+    near = start.refined(state.prior.placed(state.inputs), own)
+    points = InputRows(near, state.prior).located(own)
     elbos: Array = np.array([each.elbo + jacobian for each in found])
     frame = rows.covariates()
     return UncertainParts(
@@ -106,8 +110,8 @@ def _parts(
         training.state,
         training.facts(named_columns([rows.spec], rows.columns), frame),
         rows.noise,
-        start.refined(state.prior.placed(state.inputs), own),
-        *unit,
+        near.refined_at(points, own),
+        **unit,
         elbo=float(elbos[0]),
         converged=found[0].converged,
         elbos=elbos,

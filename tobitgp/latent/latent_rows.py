@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from tobitgp.latent.collapsed_bound import (
+    KernelMoments,
     ProcessPosterior,
     ResponseEnds,
     ResponseScales,
@@ -116,7 +117,7 @@ def expected_terms(responses: ResponseEnds, scales: ResponseScales, f: Array, va
 
 
 def exact_posterior(
-    psi: PsiStatistics, responses: ResponseEnds, scales: ResponseScales, start: ProcessPosterior
+    psi: KernelMoments, responses: ResponseEnds, scales: ResponseScales, start: ProcessPosterior
 ) -> ProcessPosterior:
     """The best normal posterior of the processes, from a start."""
     q, last, share = start, np.inf, 1.0
@@ -137,7 +138,7 @@ def exact_posterior(
 
 
 def _sites(
-    psi: PsiStatistics, responses: ResponseEnds, scales: ResponseScales, q: ProcessPosterior
+    psi: KernelMoments, responses: ResponseEnds, scales: ResponseScales, q: ProcessPosterior
 ) -> tuple[Array, Array]:
     """Natural parameters (n, D) of the normal functions of f that the likelihoods are in effect."""
     f, var = q.moments(psi)
@@ -170,7 +171,10 @@ class LatentProcesses:
 
     def refined(self, inputs: NormalInputs, responses: ResponseEnds) -> LatentProcesses:
         """The processes given rows with these coordinates, by the likelihoods of censored values: (LAT13)."""
-        psi = PsiStatistics(inputs, self.inducing)
+        return self.refined_at(PsiStatistics(inputs, self.inducing), responses)
+
+    def refined_at(self, psi: KernelMoments, responses: ResponseEnds) -> LatentProcesses:
+        """The same, of rows with these moments of the kernel."""
         return replace(self, posterior=exact_posterior(psi, responses, self.scales, self.posterior))
 
     def located(self, responses: ResponseEnds) -> WeightedPoints:
@@ -178,7 +182,7 @@ class LatentProcesses:
         inputs = self.infer(responses)
         return weighted_points(inputs, responses, self.inducing, self.scales, self.posterior)
 
-    def moments(self, points: WeightedPoints) -> tuple[Array, Array]:
+    def moments(self, points: KernelMoments) -> tuple[Array, Array]:
         """Means and variances of the responses without noise, (n, D) each: (LAT8)."""
         mean, var = self.posterior.moments(points)
         return self.scales.level + self.scales.sd * mean, np.square(self.scales.sd) * var

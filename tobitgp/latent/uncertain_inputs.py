@@ -17,7 +17,7 @@ from tobitgp.typing import Array
 
 START_SD, START_SIGMA, START_VAR = 0.9, 0.5, 0.5  # in units of the response, and of the prior
 SHORTER = 2.5  # than the length-scale of a start is that of the next
-ORDER = 15  # of the rule over an input
+ORDER = 31  # of the rule over an input
 _LEAST_VAR = 1e-6
 
 
@@ -85,7 +85,7 @@ class InputRows:
         return A, np.maximum(1.0 - np.square(A).sum(axis=-1), 0.0)
 
     def located(self, ends: ResponseEnds) -> WeightedPoints:
-        """Inputs given what was seen of the responses as well: (LAT15), with points about the moments of a first try."""
+        """Inputs given what was seen of the responses as well: (LAT15), by points about the moments of a first try."""
         near = NormalInputs(np.zeros_like(self.prior.mean), np.ones_like(self.prior.mean))
         known = self.processes.inducing, self.processes.scales, self.processes.posterior, self.prior
         first = weighted_points(near, ends, *known)

@@ -18,6 +18,7 @@ def uncertain_words(results: Any) -> Words:
         ("Standard error:", f"{parts.term.se.text}, of {parts.term.inputs[0].text}"),
         ("Inducing inputs:", str(parts.inducing)),
     ]
+    rows = [(results.model.endog_names, list(params))]
     local = (
         "The bound replaces likelihoods of censored values by parabolas below them. Predictions do not use parabolas."
     )
@@ -31,6 +32,6 @@ def uncertain_words(results: Any) -> Words:
         "Gaussian process over a measured input",
         model,
         {f"Log evidence ({results.evidence_kind}):": results.elbo},
-        [SummaryTable("Intercept", [(results.model.endog_names, list(params))], columns=["sd", "lengthscale", "sigma"])],
+        [SummaryTable("Intercept", rows, columns=["sd", "lengthscale", "sigma"])],
         notes,
     )

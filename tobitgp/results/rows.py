@@ -117,7 +117,8 @@ def _training_frame(parts: Source) -> tuple[pd.DataFrame, BoolArray]:
 
 
 def _new_frame(parts: Source, new: Frame, n: int) -> tuple[pd.DataFrame, BoolArray]:
-    return pd.DataFrame(known_inputs(parts.spec, new), index=None)[list(parts.state.input_names)], np.ones(n, dtype=np.bool_)
+    frame = pd.DataFrame(known_inputs(parts.spec, new), index=None)
+    return frame[list(parts.state.input_names)], np.ones(n, dtype=np.bool_)
 
 
 def limits_of(response: CensoredResponse) -> Limits:

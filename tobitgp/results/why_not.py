@@ -145,6 +145,7 @@ CONSTANT = Reason("No subject has covariates that change.", (), ("subjects",))
 
 HAZARDS = ("hazard", "piecewise", "parametric", "frailty")
 SITES_OF_CELLS = Reason("A row has a site in each band of time that it passes.", ("hazard",))
+SITES_OF_ROWS = (SITES_OF_COORDINATES, SITES_OF_INPUTS, SITES_OF_CELLS)
 NO_BANDS = Reason("Only hazards that are constant in bands of time have bands.", (), ("hazard", "piecewise"))
 NOT_PARAMETRIC = Reason("The model has no parametric baseline hazard.", (), ("parametric", "frailty"))
 NOT_HAZARDS = Reason("The model does not assume proportional hazards.", (), HAZARDS)
@@ -221,7 +222,7 @@ WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     **dict.fromkeys(("weights", "means", "covariances"), (NOT_MIXTURE, NOT_VECTORS)),
     **dict.fromkeys(("n_effective", "predictive"), (BY_LIKELIHOOD, NOT_MIXTURE)),
     **dict.fromkeys(("elbo_rows", "variational"), (NOT_POSTERIOR, NOT_MIXTURE)),
-    "sites": (CAUSES, NOT_POSTERIOR, NO_SITES, SITES_OF_TWO, SITES_OF_VALUES, SITES_OF_COORDINATES, SITES_OF_INPUTS, SITES_OF_CELLS),
+    "sites": (CAUSES, NOT_POSTERIOR, NO_SITES, SITES_OF_TWO, SITES_OF_VALUES, *SITES_OF_ROWS),
     "plot_history": (NO_PATH,),
     "selection": (BY_LIKELIHOOD, NOT_MIXTURE),
     **dict.fromkeys(("correlations", "impute", "regression"), (ONE_RESPONSE,)),

@@ -74,9 +74,9 @@ from tobitgp.results.competing.competing_parts import CompetingParts
 from tobitgp.results.hazards.cells import PH
 from tobitgp.results.hazards.hazard_parts import HazardParts
 from tobitgp.results.latent.latent_parts import LatentParts
-from tobitgp.results.uncertain.uncertain_parts import UncertainParts
 from tobitgp.results.multivariate.multivariate_parts import MultivariateParts
 from tobitgp.results.multivariate.stacked_rows import Stack
+from tobitgp.results.uncertain.uncertain_parts import UncertainParts
 from tobitgp.results.vectors.vector_parts import VectorParts
 from tobitgp.storage.archive import MalformedError
 from tobitgp.storage.codec import Codec, Hook, Surroundings, fits

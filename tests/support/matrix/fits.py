@@ -56,6 +56,13 @@ class Case:
         self.train.iloc[40:].to_parquet(parts / "1.parquet")
         return parts
 
+    def asked(self, arg: Any, option: str = "") -> Any:
+        """What is asked about: fits of one input have no other column."""
+        if self.entry.kind != "uncertain" or arg not in ("z", "arm"):
+            return arg
+        of_one = {"exclude": "gp(x)", "by": self.train["arm"]}
+        return of_one.get(option, "x" if arg == "z" else {"x": [1.0, 4.0]})
+
     @property
     def no_rows(self) -> pd.DataFrame:
         return self.new.head(0)

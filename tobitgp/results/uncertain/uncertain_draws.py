@@ -92,7 +92,13 @@ class JointMeasured(JointPosterior):
         return out
 
     def distributions(
-        self, asked: Asked, draws: int, cells: int, rng: np.random.Generator, random: Sequence[str] = (), copies: int = 1
+        self,
+        asked: Asked,
+        draws: int,
+        cells: int,
+        rng: np.random.Generator,
+        random: Sequence[str] = (),
+        copies: int = 1,
     ) -> Iterator[LocationScale]:
         """Draws of the distributions of the response in all rows together, (n, s) at a time; copies share theirs."""
         design, n = asked.design, len(asked.design.H) // copies

@@ -18,12 +18,12 @@ from tobitgp.posterior.seen import LeftOutRows, conditional_mean, conditional_st
 from tobitgp.results import column_effects, figures, joint_draws, standardise
 from tobitgp.results.averages import DrawnAverages, Population, Sought
 from tobitgp.results.counterfactuals import Change, ChangedRows
+from tobitgp.results.drawn_averages import averages_of_draws
 from tobitgp.results.effect_questions import Effect, EffectRequest
 from tobitgp.results.joint import JointPosterior
 from tobitgp.results.latent import without_errors
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.predict import check_level
-from tobitgp.results.process.process_draws import averages_of_draws
 from tobitgp.results.ratios import Contrasts
 from tobitgp.results.residuals import Tails, pearson
 from tobitgp.results.results import Results
