@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.diagnostics.training_draws import Draws, chunks, on_grid, streams, training_rows
@@ -14,7 +15,7 @@ from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.engines import row_chunks
 from tobitgp.numerics.sampling import Rng, open_uniform
 from tobitgp.posterior.nodes import Nodes
-from tobitgp.posterior.seen import LeftOutRows, log_predictive, normal_draws
+from tobitgp.posterior.seen import FARTHEST, LeftOutRows, log_predictive, normal_draws
 from tobitgp.results.joint import JointPosterior, Within
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.rows import Asked
@@ -81,13 +82,12 @@ class JointMeasured(JointPosterior):
         out = np.repeat(known[0][:, None], draws, axis=1)
         hidden = np.flatnonzero(known[0] != known[1])
         seen = seen_rows(measured_nodes(self.parts, asked.design), *known).take(hidden)
-        place = open_uniform(rng, (len(hidden), draws))
+        scores = _scores(measured_nodes(self.parts, asked.design).take(hidden), f[hidden])
+        place = open_uniform(rng, scores.shape)
         node = (np.cumsum(seen.weight, axis=0)[:-1, :, None] < place).sum(axis=0)
         uniform = open_uniform(rng, place.shape)
         for j in range(len(seen.weight)):
-            rows = seen.component(j)
-            scores = (f[hidden] - rows.mean[:, None]) / np.maximum(rows.sd, 1e-300)[:, None]
-            own = normal_draws(rows, np.clip(scores, -8.0, 8.0), uniform)
+            own = normal_draws(seen.component(j), scores, uniform)
             out[hidden] = np.where(node == j, own, out[hidden])
         return out
 
@@ -112,6 +112,14 @@ class JointMeasured(JointPosterior):
     def of_training_rows(self) -> bool:
         """New rows can be drawn as what they are known to be."""
         return False
+
+
+def _scores(nodes: Nodes, f: Array) -> Array:
+    """Normal scores of values (n, S) of the response without noise."""
+    z = (f - nodes.mean[:, :, None]) / np.maximum(nodes.sd, 1e-300)[:, :, None]
+    below, above = (np.einsum("j,jns->ns", nodes.weight, ndtr(sign * z)) for sign in (1.0, -1.0))
+    scores = np.where(below < above, ndtri(below), -ndtri(above))
+    return np.clip(scores, -FARTHEST, FARTHEST)
 
 
 @dataclass(frozen=True, slots=True)
