@@ -259,7 +259,7 @@ class UncertainInputResults(Results):
         >>> y = np.sin(true) + 0.1 * rng.normal(size=80)
         >>> res = tg.fit("y ~ gp(x, se=0.4)", {"x": true + 0.4 * rng.normal(size=80), "y": y})
         >>> res.true_inputs({"x": [3.0], "y": [0.9]}).round(1).to_numpy().tolist()
-        [[2.1, 0.1]]
+        [[2.1, 0.2]]
         """
         level, parts = check_level(interval), self._parts
         rows = response_of_rows(parts, new, ask(parts, new), "true_inputs()")
