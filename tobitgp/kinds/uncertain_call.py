@@ -44,12 +44,10 @@ class UncertainInput(Kind):
         refuse_partitioned(call.data, "Inputs with standard errors are fitted", call.engine)
         if call.formula.lstrip().startswith("mvbind"):
             raise SpecError(f"{_TERM} has one response. Fit each response by itself.")
+        if getattr(call.family, "name", call.family) not in (None, "gaussian"):
+            raise SpecError(f"family={call.family!r}: {_TERM} has Gaussian noise. Write log(y) for the logarithm of y.")
         rows = read_rows(call)
         term = measured_term(rows.spec)
-        if rows.family.name != "gaussian":
-            raise SpecError(
-                f"family={rows.family.name!r}: {_TERM} has Gaussian noise. Write log(y) for the logarithm of y."
-            )
         ends, x = _ends(rows.training), rows.training.design.X[0][:, 0]
         name = rows.endog_names
         if len(x) < _LEAST:

@@ -158,7 +158,7 @@ NO_PATH = Reason("The fit records the stages of its search, and no path of a bou
 ONE_RESPONSE = Reason("There is only one response.", (), ("several", "latent", "mixture of vectors"))
 NOT_LINEAR = Reason("The interface of marginaleffects reads coefficients of a linear predictor.", (), ("regression",))
 POWER_VARIES = Reason("The posterior is an average over powers, each with a different scale.", ("Box-Cox process",))
-NO_COMMON_RATIO = Reason("No ratio of hazards is the same at all times.", ("Box-Cox", "Box-Cox process"))
+NO_COMMON_RATIO = Reason("No ratio of hazards is the same at all times.", ("Box-Cox", "Box-Cox process", "uncertain"))
 
 NO_MEAN = Reason("The times have no mean.", ("no mean",))
 TIMES_OF_CAUSES = Reason("The time of the first event has no mean within the follow-up.", ("causes",))

@@ -153,6 +153,7 @@ def test_errors_of_zero_give_the_fit_of_known_inputs(limit):
     np.testing.assert_allclose(found["se"], expected["se"], rtol=0.02)
 
 
+@pytest.mark.slow
 def test_rows_at_uncertain_inputs_are_averages_over_them():
     """Density and moments, against quadrature over the input."""
     res = tg.fit("y ~ gp(x, se=sx) | censor(0)", simulated(3, 40), method=tg.VI(bound="local", n_starts=1))
