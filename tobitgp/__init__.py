@@ -36,6 +36,7 @@ _NAMES = {
     "results.process.boxcox_process_results": "BoxCoxGPResults",
     "results.process.process_results": "GPResults",
     "results.standardise": "contrast",
+    "results.uncertain.uncertain_results": "UncertainInputResults",
     "results.vectors.vector_results": "VectorMixtureResults",
     "selection": "Selection cross_validate select suggest",
     "storage.loading": "load",

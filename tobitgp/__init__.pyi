@@ -55,6 +55,7 @@ from tobitgp.results.multivariate.multivariate_results import MultivariateResult
 from tobitgp.results.process.boxcox_process_results import BoxCoxGPResults as BoxCoxGPResults
 from tobitgp.results.process.process_results import GPResults as GPResults
 from tobitgp.results.standardise import contrast as contrast
+from tobitgp.results.uncertain.uncertain_results import UncertainInputResults as UncertainInputResults
 from tobitgp.results.vectors.vector_results import VectorMixtureResults as VectorMixtureResults
 from tobitgp.selection import Selection as Selection
 from tobitgp.selection import cross_validate as cross_validate

@@ -26,6 +26,7 @@ from tobitgp.results.mixture.mixture_results import MixtureResults
 from tobitgp.results.multivariate.multivariate_results import MultivariateResults
 from tobitgp.results.process.boxcox_process_results import BoxCoxGPResults
 from tobitgp.results.process.process_results import GPResults
+from tobitgp.results.uncertain.uncertain_results import UncertainInputResults
 from tobitgp.results.vectors.vector_results import VectorMixtureResults
 from tobitgp.typing import Frame
 
@@ -69,6 +70,7 @@ def fit(
     | HazardResults
     | ParametricHazardResults
     | CompetingRisksResults
+    | UncertainInputResults
     | VectorMixtureResults
 ):
     r"""Fit a regression, or a mixture, to data that may be censored or truncated.
@@ -196,8 +198,8 @@ def fit(
     GPResults, RegressionResults or results of another kind
         The second by maximum likelihood; CureResults with ``cure=``, MixtureResults of a ``mixture()``,
         MultivariateResults of ``mvbind(...)``, VectorMixtureResults of ``mvbind(...) ~ mixture(2)``,
-        LatentResults of ``mvbind(...) ~ gp(latent(2))``, HazardResults of ``family="ph"``,
-        ParametricHazardResults of ``tg.PH("spline")`` and its kin, BoxCoxResults and BoxCoxGPResults
+        LatentResults of ``mvbind(...) ~ gp(latent(2))``, UncertainInputResults of ``gp(x, se=sx)``, HazardResults of
+        ``family="ph"``, ParametricHazardResults of ``tg.PH("spline")`` and its kin, BoxCoxResults and BoxCoxGPResults
         of ``family="boxcox"``, CompetingRisksResults of several causes.
 
     Raises

@@ -22,6 +22,7 @@ LIMITS = (
         "groups",
         "several",
         "latent",
+        "measured",
         "vectors",
         "mixture",
     ),

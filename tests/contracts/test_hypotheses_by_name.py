@@ -20,7 +20,7 @@ OTHERS = {
 }
 CALLS = {name: (kind.formula, kind.options) for name, kind in KINDS.items()} | OTHERS
 TESTED = [
-    name for name in CALLS if name not in ("latent", "vectors", "mixture", "counts")
+    name for name in CALLS if name not in ("latent", "measured", "vectors", "mixture", "counts")
 ]  # which have no formula of columns
 
 

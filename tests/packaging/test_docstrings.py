@@ -63,6 +63,7 @@ WITHOUT_ERRORS = {
     "tobitgp.BoxCoxGPResults": "as GPResults",
     "tobitgp.MixtureResults": "as GPResults",
     "tobitgp.LatentResults": "as GPResults",
+    "tobitgp.UncertainInputResults": "as GPResults",
     "tobitgp.VectorMixtureResults": "as GPResults",
     "tobitgp.MultivariateResults": "as GPResults",
     "tobitgp.HazardResults": "as GPResults",

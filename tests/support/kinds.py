@@ -48,6 +48,7 @@ def rows():
         who=np.arange(n),
         lines=np.maximum(apart, 0.6),
         line_limit=0.6,
+        sx=np.where(x > 3, 0.7, 0.4),
         third=(np.sin(y) + 0.2 * rng.normal(size=n)).round(2),
     )
 
@@ -82,6 +83,7 @@ KINDS = {
     "groups": kind("low ~ z + (1 | k) | censor(limit)", method=tg.EP(hyper="maximize")),
     "several": kind("mvbind(low, other) ~ z + g", method=tg.EP(hyper="maximize")),
     "latent": kind("mvbind(low, other, third) ~ gp(latent(1)) | censor(low=limit)", method=VI),
+    "measured": kind("low ~ gp(x, se=sx) | censor(limit)", method=VI),
     "vectors": kind("mvbind(low, other) ~ mixture(2) | censor(low=limit)", **EM),
     "mixture": kind("pos ~ mixture(2) | censor(least)", family="weibull", **EM),
     "counts": kind("count ~ mixture(2) | censor(2)", family="poisson", **EM),

@@ -143,6 +143,10 @@ def has_sandwich(kind: Kind) -> bool:
     return not (shared or "method" in kind.options or getattr(kind.options.get("family"), "frailty", None))
 
 
+def has_weights(kind: Kind) -> bool:
+    return "latent(" not in kind.formula and "se=" not in kind.formula
+
+
 COUNTS = "counts have no unit"
 LEVELS = r"Intercept|cell_band|^C\(g\)\[[a-z]\]$|gamma|baseline"
 PER_ROW = ("waic", "loo", "verdicts")
@@ -173,7 +177,7 @@ ROWS = {
         first_rows=lambda data: data[:40].assign(u=1),
         new=same,
         skip=PER_ROW,
-        lost=why("rows over latent coordinates have no weights", lambda kind: "latent(" not in kind.formula),
+        lost=why("rows whose inputs are not known have no weights", has_weights),
     ),
     "follow-up in two pieces": Transformation(
         cut,
@@ -219,9 +223,10 @@ RESPONSE = {
         lost=why("times have no entry, or have one", lambda kind: "Surv(time" in kind.formula),
     ),
 }
+AMOUNTS = {"unit": lambda amount: (amount, 0.0), "origin": lambda amount: (1.0, amount)}  # factor and shift
 COVARIATES = {
     f"{what} of {column}, {amount:g}": Transformation(
-        columns([column], *((amount, 0.0) if what == "unit" else (1.0, amount))),
+        columns(["x", "sx"] if (what, column) == ("unit", "x") else [column], *AMOUNTS[what](amount)),
         kind=rescaled(amount, "lengthscale(gp(x))") if (what, column) == ("unit", "x") else same,
         moves=LEVELS,
         keeps_parameters=what == "origin",

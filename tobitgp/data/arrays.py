@@ -124,7 +124,7 @@ class Design(HasRows):
 
     H: Columns  # (n, p), linear design, the intercept among its columns where there is one
     columns: tuple[str, ...]  # formulaic's column names
-    X: tuple[Array, ...]  # (n, d_t), inputs of each process, columns of a random effect; none for ``re()``
+    X: tuple[Array, ...]  # (n, d_t), inputs of each process and their standard errors, columns of a random effect
     offset: Array  # (n,)
     groups: tuple[Groups | None, ...]  # of each process that has ``by=`` or is ``re()``
     scale: ScaleDesign | None = None  # of the noise scale, where it has a formula

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from tobitgp.data.table import Column, Table, as_numbers, column_names, holds_numbers
 from tobitgp.data.values import EPS
@@ -217,7 +218,7 @@ def require_columns(data: Frame, names: Iterable[str]) -> None:
 
 
 def process_inputs(term: GPTerm, table: Table) -> Array:
-    """Evaluate the inputs of one process; gives (n, d)."""
+    """Evaluate the inputs of one process, and the standard error of one that has it; gives (n, d), or (n, 2)."""
     X = np.empty((table.n, len(term.inputs)))
     for j, (factor, item) in enumerate(_pairs(term)):
         column = bare_column(item, table)
@@ -225,13 +226,26 @@ def process_inputs(term: GPTerm, table: Table) -> Array:
             what = f"Column {column.name!r} holds text, and {term.name} has a slope of it"
             raise DataError(f"{what}; {_remedy(term, item)}.")
         X[:, j] = finite(evaluate(item, table), table, f"The input {item.text} of {term.name}")
-    return X
+    if term.se is None:
+        return X
+    errors = finite(evaluate(term.se, table), table, f"The standard error {term.se.text} of {term.name}")
+    if (errors < 0.0).any():
+        what = f"The standard error {term.se.text} of {term.name} is negative in {table.rows(errors < 0.0)}"
+        raise DataError(f"{what}; correct these rows or leave them out.")
+    return np.column_stack([X, errors])
+
+
+def known_inputs(spec: ModelSpec, new: Frame) -> Frame:
+    """New rows, with standard errors of 0 where these are left out: their inputs are known."""
+    present, used = set(column_names(new)), {v.name for v in spec.variables if v.role != "se"}
+    lacking = [name for name in spec.names("se") if name not in present and name not in used]
+    return pd.DataFrame(new).assign(**dict.fromkeys(lacking, 0.0)) if lacking else new
 
 
 def check_slopes(spec: ModelSpec, slopes: tuple[BoolArray, ...]) -> None:
     """Refuse a linear kernel of an input that is always 0; slopes (d_t,)."""
     for term, inputs in zip(spec.processes, slopes, strict=True):
-        if term.effects is not None:
+        if term.effects is not None or term.se is not None:
             continue
         for (factor, item), there in zip(_pairs(term), inputs, strict=True):
             if factor.kernel == "linear" and not there:

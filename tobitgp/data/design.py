@@ -18,6 +18,7 @@ from tobitgp.data.columns import (
     check_inputs,
     evaluate,
     finite,
+    known_inputs,
     process_inputs,
     require_columns,
 )
@@ -174,7 +175,7 @@ def _coded_values(coding: Expression, table: Table) -> Array:
     return np.unique(evaluate(coding, table))
 
 
-NUMERIC_ROLES = ("linear", "gp", "offset", "slope")
+NUMERIC_ROLES = ("linear", "gp", "offset", "slope", "se")
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +250,7 @@ class DesignState:
     def replay(self, new_data: Frame) -> tuple[Design, BoolArray]:
         """Build the same covariates on new data; gives usable (n_new,)."""
         names, parts = self.input_names, self.parts
+        new_data = known_inputs(self.spec, new_data)
         require_columns(new_data, names)
         table = read_table(new_data, names)
         columns = {name: like_training(column, self.levels[name]) for name, column in table.columns.items()}

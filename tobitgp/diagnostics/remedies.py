@@ -69,7 +69,11 @@ def _rougher(spec: Any) -> dict[str, str]:
         if re.search(rf"\b[bc][sr]\({re.escape(column)}(?!\w)", spec.linear):
             found[name] = f"The spline of {column} is too smooth: raise its df=."
         for term in spec.gps:
-            if column in {each.text for each in term.inputs}:
+            if term.se is not None and name in spec.names("se"):
+                found[name] = f"Standard errors of {term.inputs[0].text} may be larger or smaller than {column} says."
+            elif term.se is not None and column in {each.text for each in term.inputs}:
+                found[name] = f"{term.name} is too smooth along {name}: raise inducing= of the method."
+            elif column in {each.text for each in term.inputs}:
                 found[name] = (
                     f"{term.name} is too smooth along {name}: estimate its length-scale if that is fixed, raise "
                     "inducing= of the method, or use kernel='matern12' in it."
@@ -86,6 +90,9 @@ def _of_kind(results: Any) -> Noise:
         return Noise(f"this {name} mixture", f"{more}.", more, scale=None)
     if hasattr(results, "proportionality"):
         return _of_hazards(results)
+    if any(term.se is not None for term in parts.spec.gps):
+        other = "Transform the response, as in log(y) ~ ..., or compare families by fits without se="
+        return Noise(f"{name} noise", f"{other}.", other, scale=None, otherwise=f"{other}.")
     cured = parts.state.scale is not None and isinstance(parts.state.scale.spec, CureSpec)
     families, remedy, heavier, otherwise = _by_itself() if results._together is not None else _families(results, name)
     if cured and parts.family.known_sigma is None:

@@ -153,8 +153,8 @@ def formula_functions() -> dict[str, str]:
     'log(1 + x), accurate near 0'
     """
     own = {
-        "gp": "gp(x, ..., kernel=, ard=, by=, cor=, period=, name=, approximation=, neighbours=): zero-mean Gaussian "
-        "process; gp(x):gp(z) is a product, "
+        "gp": "gp(x, ..., kernel=, ard=, by=, cor=, period=, name=, approximation=, neighbours=, se=): zero-mean "
+        "Gaussian process; gp(x):gp(z) is a product, "
         f"z:gp(x) a slope that varies; kernels {', '.join(KERNEL_NAMES)}",
         "re": "re(g, name=), or (1 | g): a random intercept of each group; (1 + z | g) slopes too, (z || g) without "
         "correlations, (1 | a/b) nested groups",

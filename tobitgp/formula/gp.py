@@ -16,6 +16,7 @@ from tobitgp.formula.expressions import (
     is_none,
     literal,
     read_by,
+    read_column,
     read_flag,
     read_group,
     read_inputs,
@@ -27,7 +28,7 @@ from tobitgp.formula.random_effects import read_bar, read_re
 from tobitgp.formula.spec import APPROXIMATIONS, Expression, GPFactor, GPTerm, default_label
 from tobitgp.formula.syntax import Syntax, called, check_depth, is_dot, operands
 
-OPTIONS = ("kernel", "ard", "by", "cor", "period", "name", "approximation", "neighbours", "line")
+OPTIONS = ("kernel", "ard", "by", "cor", "period", "name", "approximation", "neighbours", "line", "se")
 _REMEDIES = {
     "c": "gp() has no c=; it has no boundary, so leave it out.",
     "iso": "gp() has no iso=; ard=False gives all inputs one length-scale, and each has its own otherwise.",
@@ -104,7 +105,7 @@ def _given_name(node: ast.AST) -> ast.expr | None:
 
 
 def _read_gp(syntax: Syntax, node: ast.Call) -> GPTerm:
-    """Read ``gp(x, ..., kernel=, ard=, by=, cor=, period=, line=, name=)``.
+    """Read ``gp(x, ..., kernel=, ard=, by=, cor=, period=, line=, se=, name=)``.
 
     Its label is ``name=``, else its inputs with ``by=`` and a known ``period=``, so that ``gp(t) + gp(t, period=7)``
     are two terms; a kernel is no part of the label.
@@ -127,10 +128,32 @@ def _read_gp(syntax: Syntax, node: ast.Call) -> GPTerm:
     if cor and (by is None or how in ("markov", "vecchia")):
         remedy = "it requires by=, as in gp(x, by=g, cor=True)" if by is None else "leave approximation= out"
         syntax.fail(options["cor"], f"cor=True gives the curves of the levels correlations; {remedy}.")
-    line = _read_line(syntax, options, factors[0], by)
+    se = _read_errors(syntax, options, factors[0])
+    line = se is None and _read_line(syntax, options, factors[0], by)
     return GPTerm(
-        factors, label, by, approximation="low_rank" if cor else how, neighbours=neighbours, cor=cor, line=line
+        factors, label, by, approximation="low_rank" if cor else how, neighbours=neighbours, cor=cor, line=line, se=se
     )
+
+
+def _read_errors(syntax: Syntax, options: dict[str, ast.expr], factor: GPFactor) -> Expression | None:
+    """Standard error of the input, of an rbf kernel of one input and nothing else."""
+    node = options.get("se")
+    if node is None:
+        return None
+    beside = [name for name in options if name not in ("se", "kernel", "name", "ard")]
+    if factor.kernel != "rbf" or beside:
+        what = f"{beside[0]}=" if beside else f"the {factor.kernel} kernel"
+        syntax.fail(node, f"se= requires the rbf kernel and no other options; leave {what} out.")
+    if len(factor.inputs) > 1:
+        syntax.fail(node, "se= is the standard error of one input, as in gp(x, se=sx); leave the other inputs out.")
+    if isinstance(literal(node), str | bool):
+        syntax.fail(node, "se= is a column, by its name without quotes, or a number.")
+    number = constant_value(node)
+    if number is None:
+        return read_column(syntax, node, "se", "se=")
+    if not 0.0 <= number < math.inf:
+        syntax.fail(node, "se= is a standard error, a number that is not negative.")
+    return syntax.expression(node)
 
 
 def _read_line(syntax: Syntax, options: dict[str, ast.expr], factor: GPFactor, by: Expression | None) -> bool:
@@ -212,6 +235,9 @@ def _read_product(syntax: Syntax, node: ast.BinOp) -> GPTerm:
     """Read a product of kernels, at most one of its factors a group."""
     leaves = list(operands(node, ast.MatMult))
     parts = [_read_leaf(syntax, leaf) for leaf in leaves]
+    measured = next((leaf for leaf, part in zip(leaves, parts, strict=True) if part.se is not None), None)
+    if measured is not None:
+        syntax.fail(measured, "se= is not supported in a product. Leave it out.")
     joined = next((leaf for leaf, part in zip(leaves, parts, strict=True) if part.cor), None)
     if joined is not None:
         syntax.fail(

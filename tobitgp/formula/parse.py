@@ -102,6 +102,12 @@ def parse_scale_formula(
     terms = read_terms(syntax, node)
     outside = () if beside is None else beside.names(*(role for role in ROLES if role not in INPUT_ROLES))
     fields, _ = _linear_fields(syntax, terms, columns, (), outside)
+    measured = next((term for term in terms.gps if term.se is not None), None)
+    if measured is not None:
+        raise FormulaError(
+            f"{what}: {measured.name} has se=, which is supported in the formula of the model only. Leave it out.",
+            formula,
+        )
     spec = kind(
         **fields, gps=tuple(replace(term, name=f"{kind.argument}: {term.name}", line=False) for term in terms.gps)
     )

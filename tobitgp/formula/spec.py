@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, get_args
 
 from tobitgp.formula.functions import UserFunctions
 
-Role = Literal["response", "event", "bound", "limit", "window", "linear", "gp", "by", "re", "offset", "slope"]
+Role = Literal["response", "event", "bound", "limit", "window", "linear", "gp", "by", "re", "offset", "slope", "se"]
 ROLES: tuple[Role, ...] = get_args(Role)
 INPUT_ROLES = ROLES[5:]
 
@@ -168,6 +168,7 @@ class GPTerm:
     crossed: tuple[Expression, ...] = ()  # columns that make up ``by`` where it is ``a:b``
     cor: bool = False  # whether the curves of the levels of ``by`` are correlated, each with an sd of its own
     line: bool = False  # a linear effect of its input beside the curve
+    se: Expression | None = None  # standard error with which its input was measured, a column or a number
     # Whether levels of the linear part take up any function of its inputs: asked where rows are read, and not stored.
     held: bool = field(default=False, compare=False)
 
@@ -401,6 +402,8 @@ def _process(term: GPTerm) -> str:
     if group:
         shared = "correlated, each with its own sd" if term.cor else "hyper-parameters shared"
         text += f"; a curve for each level of {group}, {shared}"
+    if term.se is not None:
+        text += f"; {inputs} was measured with the standard error {term.se.text}"
     if term.read_as:
         text += f"; {term.written} was read as {term.read_as}" + (f", {term.note}" if term.note else "")
     return text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,16 +12,16 @@ from tobitgp.data.sources import refuse_partitioned
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula import parse_formula
 from tobitgp.formula.latent import LatentFormula, is_latent, read_latent
-from tobitgp.inference.fitted import Step
 from tobitgp.kinds.call import Call
 from tobitgp.kinds.kind import Kind
+from tobitgp.kinds.local_bound import INDUCING, MOST_ITERATIONS, STARTS, TOLERANCE, local_bound, reporter, units
 from tobitgp.kinds.progress import progress_bar
 from tobitgp.kinds.responses_only import ResponsesOnly
 from tobitgp.latent.collapsed_bound import ResponseEnds, posterior_weights
 from tobitgp.latent.latent_rows import LatentProcesses
 from tobitgp.latent.latent_search import LatentMaximum, divergence, filled, search
 from tobitgp.likelihoods import resolve_family
-from tobitgp.method_settings import VI, read_whole
+from tobitgp.method_settings import read_whole
 from tobitgp.numerics.linear_algebra import breakdown_in_words
 from tobitgp.numerics.sampling import generator
 from tobitgp.options import FitOptions
@@ -33,7 +32,6 @@ from tobitgp.results.multivariate.stacked_rows import read_responses
 from tobitgp.results.views import named_columns
 from tobitgp.typing import Array
 
-INDUCING, STARTS, MOST_ITERATIONS, TOLERANCE = 20, 2, 1000, 1e-8
 _ALONE = "is not supported with gp(latent(...))."
 
 
@@ -73,12 +71,12 @@ class Latent(Kind):
         return LatentRows(call, spec, family, rows, pd.DataFrame(index=data.index), over)
 
     def fit(self, rows: LatentRows, asked: FitOptions) -> LatentResults:
-        method = _method(asked)
+        method = local_bound(asked, "gp(latent(...))")
         ends = ResponseEnds(*(end[rows.kept] for end in rows.rows.ends))
         m = INDUCING if isinstance(method.inducing, str) else read_whole("inducing", method.inducing)
         if len(ends.lower) < 3:
             raise DataError(f"{len(ends.lower)} rows: gp(latent(...)) needs at least 3. Give more rows.")
-        centre, scale = _units(ends)
+        centre, scale = units(np.where(ends.known, filled(ends), np.nan))
         own = ResponseEnds(*((end - centre) / scale for end in ends))
         order = np.lexsort(np.abs(filled(own)).T)  # so that the order of rows and the sign of responses do not show
         own = ResponseEnds(*(end[order] for end in own))
@@ -91,7 +89,7 @@ class Latent(Kind):
                 max_iter=method.max_iter or MOST_ITERATIONS,
                 tol=method.tol or TOLERANCE,
                 rng=generator(asked.rng),
-                on_step=_reporter(on_step, len(own.lower)),
+                on_step=reporter(on_step, len(own.lower)),
             )
         jacobian = -float((ends.seen * np.log(scale)).sum())
         results = LatentResults(_parts(rows, found, own, centre, scale, jacobian))
@@ -129,34 +127,3 @@ def _parts(
         tuple(facts),
         rows.rows,
     )
-
-
-def _method(asked: FitOptions) -> VI:
-    """Settings of the search; what a fit over latent coordinates has no use for raises an error."""
-    method = asked.method if isinstance(asked.method, VI) else VI(bound="local")
-    if method is not asked.method and asked.method != "auto":
-        raise SpecError(f"method={asked.method!r}: gp(latent(...)) is fitted by tg.VI(bound='local') only.")
-    if method.bound not in ("exact", "local"):
-        raise SpecError(f"bound={method.bound!r}: gp(latent(...)) has bound='local' only.")
-    if method.hyper == "integrate":
-        raise SpecError("hyper='integrate': gp(latent(...)) has hyper='maximize' only.")
-    if asked.cov_type != "nonrobust":
-        raise SpecError(f"cov_type={asked.cov_type!r}: gp(latent(...)) has no covariance of estimates. Leave it out.")
-    for name, given in asked.named(("fixed", "start", "priors")).items():
-        if given:
-            raise SpecError(f"{name}= is not for gp(latent(...)). Leave it out.")
-    return method
-
-
-def _units(ends: ResponseEnds) -> tuple[Array, Array]:
-    """Means and standard deviations (D,) of values and limits."""
-    known = np.sort(np.where(ends.known, filled(ends), np.nan), axis=0)  # whose rounding no order of rows changes
-    centre, scale = np.nanmean(known, axis=0), np.nanstd(known, axis=0)
-    return centre, scale
-
-
-def _reporter(on_step: Callable[[Step], None] | None, n: int) -> Callable[[int, float], None] | None:
-    """What the search tells after each iteration."""
-    if on_step is None:
-        return None
-    return lambda number, value: on_step(Step("latent", number, value, rows=n))

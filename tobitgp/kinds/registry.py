@@ -12,11 +12,13 @@ from tobitgp.kinds.mixed_call import MixedRegressions
 from tobitgp.kinds.parametric_call import ParametricHazards
 from tobitgp.kinds.regression_call import Cure, Regression, StartStop
 from tobitgp.kinds.several_call import Several
+from tobitgp.kinds.uncertain_call import UncertainInput
 from tobitgp.kinds.vectors_call import Vectors
 
 OF_ONE_CAUSE: tuple[Kind, ...] = (
     Latent(),
     Vectors(),
+    UncertainInput(),
     Several(),
     MixedRegressions(),
     Distributional(),

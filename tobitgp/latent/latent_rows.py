@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
 from tobitgp.latent.collapsed_bound import (
+    KernelMoments,
     ProcessPosterior,
     ResponseEnds,
     ResponseScales,
@@ -115,7 +117,7 @@ def expected_terms(responses: ResponseEnds, scales: ResponseScales, f: Array, va
 
 
 def exact_posterior(
-    psi: PsiStatistics, responses: ResponseEnds, scales: ResponseScales, start: ProcessPosterior
+    psi: KernelMoments, responses: ResponseEnds, scales: ResponseScales, start: ProcessPosterior
 ) -> ProcessPosterior:
     """The best normal posterior of the processes, from a start."""
     q, last, share = start, np.inf, 1.0
@@ -136,13 +138,24 @@ def exact_posterior(
 
 
 def _sites(
-    psi: PsiStatistics, responses: ResponseEnds, scales: ResponseScales, q: ProcessPosterior
+    psi: KernelMoments, responses: ResponseEnds, scales: ResponseScales, q: ProcessPosterior
 ) -> tuple[Array, Array]:
     """Natural parameters (n, D) of the normal functions of f that the likelihoods are in effect."""
     f, var = q.moments(psi)
     terms, slope = expected_terms(responses, scales, f, var), scales.sd / scales.sigma
     curvature = slope * slope * terms.complement
     return slope * terms.mean + curvature * f, curvature
+
+
+class DrawnInputs(Protocol):
+    """Inputs of rows that can be drawn."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+
+    def drawn(self, rng: np.random.Generator) -> Array:
+        """A point of each row, (n, Q)."""
 
 
 _CANDIDATES, _CANDIDATE_VAR = 2, 0.1
@@ -158,7 +171,10 @@ class LatentProcesses:
 
     def refined(self, inputs: NormalInputs, responses: ResponseEnds) -> LatentProcesses:
         """The processes given rows with these coordinates, by the likelihoods of censored values: (LAT13)."""
-        psi = PsiStatistics(inputs, self.inducing)
+        return self.refined_at(PsiStatistics(inputs, self.inducing), responses)
+
+    def refined_at(self, psi: KernelMoments, responses: ResponseEnds) -> LatentProcesses:
+        """The same, of rows with these moments of the kernel."""
         return replace(self, posterior=exact_posterior(psi, responses, self.scales, self.posterior))
 
     def located(self, responses: ResponseEnds) -> WeightedPoints:
@@ -166,7 +182,7 @@ class LatentProcesses:
         inputs = self.infer(responses)
         return weighted_points(inputs, responses, self.inducing, self.scales, self.posterior)
 
-    def moments(self, points: WeightedPoints) -> tuple[Array, Array]:
+    def moments(self, points: KernelMoments) -> tuple[Array, Array]:
         """Means and variances of the responses without noise, (n, D) each: (LAT8)."""
         mean, var = self.posterior.moments(points)
         return self.scales.level + self.scales.sd * mean, np.square(self.scales.sd) * var
@@ -235,9 +251,9 @@ class LatentProcesses:
         unit = self.scales.sd
         return np.asarray(out * unit[:, None, None, None] * unit[:, None])
 
-    def draw(self, points: WeightedPoints, size: int, rng: np.random.Generator) -> Array:
+    def draw(self, points: DrawnInputs, size: int, rng: np.random.Generator) -> Array:
         """Draws of the responses without noise, (D, n, size): of coordinates and processes together."""
-        posterior, (D, M), n = self.posterior, self.posterior.w.shape, len(points.x)
+        posterior, (D, M), n = self.posterior, self.posterior.w.shape, points.n
         root = np.linalg.cholesky(posterior.B_inverse)
         w = posterior.w[:, :, None] + root @ rng.standard_normal((D, M, size))
         half, out = np.linalg.inv(posterior.factor), np.empty((D, n, size))

@@ -15,7 +15,7 @@ from tobitgp.latent.collapsed_bound import (
     collapsed_bound,
     posterior_weights,
 )
-from tobitgp.latent.psi_statistics import InducingInputs, NormalInputs, PsiStatistics
+from tobitgp.latent.psi_statistics import STANDARD, InducingInputs, InputPrior, NormalInputs, PsiStatistics
 from tobitgp.numerics.normal_functions import middles
 from tobitgp.typing import Array
 
@@ -34,14 +34,15 @@ TOLERANCE = 1e-7  # of the bound's relative change
 class LatentState:
     """What the search moves."""
 
-    inputs: NormalInputs  # of q(X)
+    inputs: NormalInputs  # of q(X), less the mean of the prior and in units of its standard deviation
     inducing: InducingInputs
     scales: ResponseScales
+    prior: InputPrior = STANDARD
 
     @property
     def psi(self) -> PsiStatistics:
         """Statistics of the rows."""
-        return PsiStatistics(self.inputs, self.inducing)
+        return PsiStatistics(self.prior.placed(self.inputs), self.inducing)
 
     def packed(self) -> Array:
         """All as one vector, logarithms of what is positive."""
@@ -56,7 +57,7 @@ class LatentState:
         mean, log_var, z, log_l, level, log_sd, log_sigma = np.split(x, sizes)
         inputs = NormalInputs(mean.reshape(n_q), np.exp(log_var).reshape(n_q))
         inducing = InducingInputs(z.reshape(m_q), np.exp(log_l))
-        return LatentState(inputs, inducing, ResponseScales(level, np.exp(log_sd), np.exp(log_sigma)))
+        return LatentState(inputs, inducing, ResponseScales(level, np.exp(log_sd), np.exp(log_sigma)), self.prior)
 
     def limits(self) -> list[tuple[float | None, float | None]]:
         """Ends between which each number is searched."""
@@ -134,8 +135,9 @@ def maximise(
 
 def _slope(state: LatentState, bound: CollapsedBound) -> Array:
     """Derivatives in the packed vector."""
-    psi, of_var = bound.psi, bound.psi.var * state.inputs.var
-    parts = (psi.mean, of_var, psi.z, psi.log_lengthscale, *bound.scales)
+    psi, sd = bound.psi, state.prior.sd
+    of_var = psi.var * np.square(sd) * state.inputs.var
+    parts = (psi.mean * sd, of_var, psi.z, psi.log_lengthscale, *bound.scales)
     return np.concatenate([part.ravel() for part in parts])
 
 

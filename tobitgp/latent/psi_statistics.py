@@ -22,6 +22,29 @@ class NormalInputs(NamedTuple):
     var: Array
 
 
+class InputPrior(NamedTuple):
+    """Normal prior of the inputs of rows, (n, Q) each, or the same for all."""
+
+    mean: Array
+    sd: Array  # 0 of inputs that are known
+
+    def placed(self, inputs: NormalInputs) -> NormalInputs:
+        """Inputs in units of the kernel, of those in units of the prior."""
+        return NormalInputs(self.mean + self.sd * inputs.mean, np.square(self.sd) * inputs.var)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.mean)
+
+    def drawn(self, rng: np.random.Generator) -> Array:
+        """A point of each row, (n, Q)."""
+        return np.asarray(self.mean + self.sd * rng.standard_normal(self.mean.shape))
+
+
+STANDARD = InputPrior(np.zeros((1, 1)), np.ones((1, 1)))
+
+
 @dataclass(frozen=True)
 class InducingInputs:
     """Inducing inputs and the length-scales of the kernel."""

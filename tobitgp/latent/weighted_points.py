@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from tobitgp.latent.collapsed_bound import ProcessPosterior, ResponseEnds, ResponseScales, row_terms
-from tobitgp.latent.psi_statistics import InducingInputs, NormalInputs, PsiStatistics
+from tobitgp.latent.psi_statistics import STANDARD, InducingInputs, InputPrior, NormalInputs, PsiStatistics
 from tobitgp.typing import Array
 
 _POINTS, _WIDER = 64, (1.3, 3.5)  # of each proposal and their mirror images; widths of proposals in those of q(x)
@@ -43,6 +43,11 @@ class WeightedPoints:
         weighted = self.weights[:, :, None] * self.kernel
         return self.inducing.upper(np.swapaxes(weighted, 1, 2) @ self.kernel)
 
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.x)
+
     def drawn(self, rng: np.random.Generator) -> Array:
         """A point of each row, (n, Q)."""
         share = np.cumsum(self.weights, axis=1)
@@ -63,14 +68,16 @@ def weighted_points(
     inducing: InducingInputs,
     scales: ResponseScales,
     posterior: ProcessPosterior,
+    prior: InputPrior = STANDARD,
 ) -> WeightedPoints:
-    """Points of rows, whose responses are known as far as they are, weighted by these."""
+    """Points of rows, whose responses are known as far as they are, weighted by these; inputs in units of the prior."""
     e = normal_points(inputs.mean.shape[1])
     proposals = [(np.zeros((1, 1, 1)), np.ones((1, 1, 1)))]  # the prior
     proposals += [(inputs.mean[:, None], wider * np.sqrt(inputs.var)[:, None]) for wider in _WIDER]
     x = np.concatenate([np.broadcast_to(m + sd * e, (len(inputs.mean), *e.shape)) for m, sd in proposals], axis=1)
     each = [-0.5 * np.square((x - m) / sd).sum(axis=2) - np.log(sd).sum(axis=2) for m, sd in proposals]
     log_w = each[0] - np.logaddexp.reduce(each, axis=0)
+    x = prior.mean[:, None] + prior.sd[:, None] * x
     points = WeightedPoints(x, np.ones(x.shape[:2]), inducing)
     A = points.kernel @ np.linalg.inv(posterior.factor).T
     rest = np.maximum(1.0 - np.square(A).sum(axis=2), 0.0)

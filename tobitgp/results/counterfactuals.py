@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.arrays import CensoredResponse, Design
+from tobitgp.data.columns import known_inputs
 from tobitgp.data.table import in_days
 from tobitgp.data.training_summary import NO_ROWS, coded_values, constant_column
 from tobitgp.errors import SpecError, user_level
@@ -71,7 +72,7 @@ def rows_at(parts: Source, at: Any, *, need_limits: bool, need_response: bool = 
         asked = ask(parts, at)
         if need_response:
             asked, response = response_of_rows(parts, at, asked)
-        frame = at if isinstance(at, pd.DataFrame) else pd.DataFrame(at)
+        frame = pd.DataFrame(known_inputs(parts.spec, at))
         frame = in_days(frame.loc[asked.usable, names])
         if not len(frame):
             raise SpecError("at= has no row without missing values.")

@@ -12,6 +12,7 @@ import pandas as pd
 
 from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.censored_response import UNKNOWN_LIMITS, build_response, unknown_rows
+from tobitgp.data.columns import known_inputs
 from tobitgp.data.spellings import spell_numbers
 from tobitgp.data.table import Table, column_names, read_table
 from tobitgp.errors import SpecError
@@ -116,7 +117,8 @@ def _training_frame(parts: Source) -> tuple[pd.DataFrame, BoolArray]:
 
 
 def _new_frame(parts: Source, new: Frame, n: int) -> tuple[pd.DataFrame, BoolArray]:
-    return pd.DataFrame(new, index=None)[list(parts.state.input_names)], np.ones(n, dtype=np.bool_)
+    frame = pd.DataFrame(known_inputs(parts.spec, new), index=None)
+    return frame[list(parts.state.input_names)], np.ones(n, dtype=np.bool_)
 
 
 def limits_of(response: CensoredResponse) -> Limits:

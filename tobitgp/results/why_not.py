@@ -31,6 +31,7 @@ KINDS = {
     "causes": "competing risks",
     "several": "several responses",
     "latent": "responses over latent coordinates",
+    "uncertain": "a process over a measured input",
     "mixture of vectors": "a mixture of vectors",
 }
 
@@ -54,7 +55,9 @@ MIXTURES = ("mixture", "mixture of vectors")
 
 NO_COLUMNS = Reason("No column distinguishes the rows of a mixture.", MIXTURES)
 NO_LATENT = Reason("The model has no latent coordinates.", (), ("latent",))
-NO_ERRORS = Reason("Parameters maximise a bound and have no standard errors.", ("latent",))
+NO_ERRORS = Reason("Parameters maximise a bound and have no standard errors.", ("latent", "uncertain"))
+KNOWN_INPUT = Reason("The inputs are known without errors.", (), ("uncertain",))
+MEASURED = Reason("The question is about processes over known inputs.", ("uncertain",))
 NO_COVARIATES = Reason("The formula has no covariates: rows have latent coordinates.", ("latent",))
 NO_LINE = Reason("A mixture has no location that is linear or a process.", MIXTURES)
 NO_SLOPES = Reason("A mixture has no degrees of freedom of residuals.", MIXTURES)
@@ -63,6 +66,7 @@ NO_GAUSSIAN = Reason("A mixture has no Gaussian posterior whose importance weigh
 NO_SITES = Reason("Rows of a mixture have responsibilities and no Gaussian sites.", MIXTURES)
 SITES_OF_TWO = Reason("The site of a row is a density of f and log sigma together.", ("noise process",))
 SITES_OF_COORDINATES = Reason("The likelihood of a row is approximated in its coordinates, not in f.", ("latent",))
+SITES_OF_INPUTS = Reason("The likelihood of a row is approximated in its input and f together.", ("uncertain",))
 SITES_OF_VALUES = Reason("Each value of a row has a site.", ("several",))
 MIRRORED = Reason(
     "The exact posterior is the same at the mirror image of each coordinate, so that no Gaussian is close to it.",
@@ -76,7 +80,7 @@ NO_TESTS = Reason(
     "Without noise the curve is known at rows, and its covariance there has no inverse to test it by.", ("noise-free",)
 )
 NO_BOUND = Reason("Without noise no normal distribution has a finite bound.", ("noise-free",))
-NO_PRIORS_OF = Reason("Parameters maximise a bound and have no priors.", ("latent",))
+NO_PRIORS_OF = Reason("Parameters maximise a bound and have no priors.", ("latent", "uncertain"))
 NO_PREDICTED_ROW = Reason(
     "All rows of a mixture have the same prediction, so that no row is compared with its own.", MIXTURES
 )
@@ -141,6 +145,7 @@ CONSTANT = Reason("No subject has covariates that change.", (), ("subjects",))
 
 HAZARDS = ("hazard", "piecewise", "parametric", "frailty")
 SITES_OF_CELLS = Reason("A row has a site in each band of time that it passes.", ("hazard",))
+SITES_OF_ROWS = (SITES_OF_COORDINATES, SITES_OF_INPUTS, SITES_OF_CELLS)
 NO_BANDS = Reason("Only hazards that are constant in bands of time have bands.", (), ("hazard", "piecewise"))
 NOT_PARAMETRIC = Reason("The model has no parametric baseline hazard.", (), ("parametric", "frailty"))
 NOT_HAZARDS = Reason("The model does not assume proportional hazards.", (), HAZARDS)
@@ -153,7 +158,7 @@ NO_PATH = Reason("The fit records the stages of its search, and no path of a bou
 ONE_RESPONSE = Reason("There is only one response.", (), ("several", "latent", "mixture of vectors"))
 NOT_LINEAR = Reason("The interface of marginaleffects reads coefficients of a linear predictor.", (), ("regression",))
 POWER_VARIES = Reason("The posterior is an average over powers, each with a different scale.", ("Box-Cox process",))
-NO_COMMON_RATIO = Reason("No ratio of hazards is the same at all times.", ("Box-Cox", "Box-Cox process"))
+NO_COMMON_RATIO = Reason("No ratio of hazards is the same at all times.", ("Box-Cox", "Box-Cox process", "uncertain"))
 
 NO_MEAN = Reason("The times have no mean.", ("no mean",))
 TIMES_OF_CAUSES = Reason("The time of the first event has no mean within the follow-up.", ("causes",))
@@ -187,7 +192,7 @@ WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     **dict.fromkeys(("hyperparameters", "log_evidence"), _POSTERIOR),
     "elbo": (*_POSTERIOR, NO_BOUND),
     **dict.fromkeys(("log_evidence_integrated", "priors"), (*_POSTERIOR, NO_PRIORS_OF)),
-    **dict.fromkeys(("inducing_inputs", "slopes", "from_parts"), (NOT_PROCESS,)),
+    **dict.fromkeys(("inducing_inputs", "slopes", "from_parts"), (MEASURED, NOT_PROCESS)),
     "k_hat": (NO_GAUSSIAN, SHARED, POWER_VARIES, MIRRORED, WITHOUT_NOISE),
     "posterior": (NO_LINE, CAUSES, POWER_VARIES),
     "plot_evidence": (NOT_POSTERIOR,),
@@ -204,6 +209,7 @@ WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     "predict_expectation": (NOT_TIMES, TAILS_OF_CAUSES),
     **dict.fromkeys(("predict_median", "predict_percentile", "predict_restricted_mean", "write_curves"), (NOT_TIMES,)),
     **dict.fromkeys(("latent", "plot_latent", "relevance"), (NO_LATENT,)),
+    "true_inputs": (KNOWN_INPUT,),
     **dict.fromkeys(("bse", "conf_int", "cov_params", "pvalues", "tvalues"), (NO_ERRORS,)),
     **dict.fromkeys(("t_test", "wald_test"), (NO_ERRORS,)),
     "anova": (NO_ERRORS, NO_TESTS),
@@ -221,7 +227,7 @@ WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
     **dict.fromkeys(("weights", "means", "covariances"), (NOT_MIXTURE, NOT_VECTORS)),
     **dict.fromkeys(("n_effective", "predictive"), (BY_LIKELIHOOD, NOT_MIXTURE)),
     **dict.fromkeys(("elbo_rows", "variational"), (NOT_POSTERIOR, NOT_MIXTURE)),
-    "sites": (CAUSES, NOT_POSTERIOR, NO_SITES, SITES_OF_TWO, SITES_OF_VALUES, SITES_OF_COORDINATES, SITES_OF_CELLS),
+    "sites": (CAUSES, NOT_POSTERIOR, NO_SITES, SITES_OF_TWO, SITES_OF_VALUES, *SITES_OF_ROWS),
     "plot_history": (NO_PATH,),
     "selection": (BY_LIKELIHOOD, NOT_MIXTURE),
     **dict.fromkeys(("correlations", "impute", "regression"), (ONE_RESPONSE,)),
@@ -289,6 +295,7 @@ INSTEAD: Mapping[str, str] = {
     NOBODY_CURED.words: "tg.fit(..., cure='~ 1') fits a cure model.",
     ONE_RESPONSE.words: "mvbind(y1, y2) ~ ... fits several responses.",
     NO_LATENT.words: "mvbind(y1, y2) ~ gp(latent(2)) fits them.",
+    KNOWN_INPUT.words: "gp(x, se=sx) fits errors.",
     NO_GROUPS.words: "(1 | g) makes groups.",
     SITES_OF_VALUES.words: "res.stacked.sites has all of them, with each response in standard units.",
     SITES_OF_CELLS.words: "res.cells.sites has all of them.",

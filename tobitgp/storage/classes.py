@@ -76,6 +76,7 @@ from tobitgp.results.hazards.hazard_parts import HazardParts
 from tobitgp.results.latent.latent_parts import LatentParts
 from tobitgp.results.multivariate.multivariate_parts import MultivariateParts
 from tobitgp.results.multivariate.stacked_rows import Stack
+from tobitgp.results.uncertain.uncertain_parts import UncertainParts
 from tobitgp.results.vectors.vector_parts import VectorParts
 from tobitgp.storage.archive import MalformedError
 from tobitgp.storage.codec import Codec, Hook, Surroundings, fits
@@ -192,6 +193,7 @@ PARTS: tuple[type, ...] = (
     ProcessParts,
     RegressionParts,
     StartStopParts,
+    UncertainParts,
     VectorParts,
 )
 

@@ -31,6 +31,8 @@ from tobitgp.results.multivariate.multivariate_results import MultivariateResult
 from tobitgp.results.process.boxcox_process_results import BoxCoxGPResults
 from tobitgp.results.process.process_results import GPResults
 from tobitgp.results.results import Results
+from tobitgp.results.uncertain.uncertain_parts import UncertainParts
+from tobitgp.results.uncertain.uncertain_results import UncertainInputResults
 from tobitgp.results.vectors.vector_parts import VectorParts
 from tobitgp.results.vectors.vector_results import VectorMixtureResults
 from tobitgp.storage.archive import MalformedError, read_arrays, read_document
@@ -48,6 +50,7 @@ RESULTS: dict[type, Callable[[Any], Any]] = {
     MixtureParts: MixtureResults,
     MultivariateParts: MultivariateResults,
     ProcessParts: GPResults.from_parts,
+    UncertainParts: UncertainInputResults,
     VectorParts: VectorMixtureResults,
 }
 

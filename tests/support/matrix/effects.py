@@ -25,7 +25,8 @@ from .reasons import (
 
 
 def contrasted(case: Case) -> Any:
-    return tg.contrast(case.res, {"arm": "A"}, {"arm": "B"}, "survival", [1.0])
+    first, second = ({"x": 1.0}, {"x": 4.0}) if case.entry.kind == "uncertain" else ({"arm": "A"}, {"arm": "B"})
+    return tg.contrast(case.res, first, second, "survival", [1.0])
 
 
 def suggested(case: Case) -> Any:

@@ -26,6 +26,7 @@ from .reasons import (
     SHARED,
     SITES_OF_CELLS,
     SITES_OF_COORDINATES,
+    SITES_OF_INPUTS,
     SITES_OF_TWO,
     SITES_OF_VALUES,
 )
@@ -57,7 +58,10 @@ TABLES = ["params", "summary", "summary_frame"]
 ERRORS = ["bse", "conf_int", "cov_params", "anova", "tvalues", "pvalues"]
 FACTS = ["nobs", "df_model", "counts", "converged", "method", "formula", "model", "fit_history", "evidence_kind"]
 RATIOS = (NOT_TIME, NO_COLUMNS, NO_RATIO)
-SITES = (CAUSES, NOT_POSTERIOR, NO_SITES, SITES_OF_TWO, SITES_OF_VALUES, SITES_OF_COORDINATES, SITES_OF_CELLS, ROWLESS)
+SITES = (
+    *(CAUSES, NOT_POSTERIOR, NO_SITES, SITES_OF_TWO, SITES_OF_VALUES),
+    *(SITES_OF_COORDINATES, SITES_OF_INPUTS, SITES_OF_CELLS, ROWLESS),
+)
 ESTIMATES = [
     *(Question(name, result(name)) for name in (*TABLES, *FACTS)),
     *(Question(name, result(name), (NO_ERRORS,)) for name in ERRORS),

@@ -56,6 +56,13 @@ class Case:
         self.train.iloc[40:].to_parquet(parts / "1.parquet")
         return parts
 
+    def asked(self, arg: Any, option: str = "") -> Any:
+        """What is asked about: fits of one input have no other column."""
+        if self.entry.kind != "uncertain" or arg not in ("z", "arm"):
+            return arg
+        of_one = {"exclude": "gp(x)", "by": self.train["arm"]}
+        return of_one.get(option, "x" if arg == "z" else {"x": [1.0, 4.0]})
+
     @property
     def no_rows(self) -> pd.DataFrame:
         return self.new.head(0)
@@ -174,6 +181,8 @@ several("mvbind", "mvbind(r1, r2) ~ z + arm + gp(x) | censor(limit, limit)", **M
 several("mvbind rescor", "mvbind(r1, r2) ~ z + arm | censor(limit, limit)", rescor=True)
 latent = _fits("latent")
 latent("latent", "mvbind(r1, r2, left, z) ~ gp(latent(2)) | censor(r1=limit, r2=limit)")
+uncertain = _fits("uncertain")
+uncertain("measured", "left ~ gp(x, se=se) | censor(limit)")
 
 vectors = _fits("mixture of vectors", LIKELIHOOD)
 vectors("vectors", "mvbind(r1, r2) ~ mixture(2) | censor(r1=limit, r2=limit)", method=tg.EMCM(n_init=2))

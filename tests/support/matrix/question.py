@@ -42,12 +42,14 @@ class Result:
     def __call__(self, case: Case) -> Any:
         found = getattr(case.res, self.name)
         args = [_given(case, arg) for arg in self.args]
-        options = {name: _given(case, arg) for name, arg in self.options.items()}
+        options = {name: _given(case, arg, name) for name, arg in self.options.items()}
         return found(*args, **options) if callable(found) else found
 
 
-def _given(case: Case, arg: Any) -> Any:
-    return arg.value(case) if isinstance(arg, Of) else arg
+def _given(case: Case, arg: Any, option: str = "") -> Any:
+    if isinstance(arg, Of):
+        return arg.value(case)
+    return case.asked(arg, option) if isinstance(arg, str) else arg
 
 
 def result(name: str, *args: Any, **options: Any) -> Result:

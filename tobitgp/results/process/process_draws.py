@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from tobitgp.kinds.rows_left_out import seen_in_training
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.posterior.seen import CHUNK, LeftOutRows, latent_quantiles, log_predictive, normal_draws
 from tobitgp.priors.structure import Inputs
-from tobitgp.results.averages import DrawnAverages, Population, Sought, averaged_median, averaged_remaining_median
+from tobitgp.results.averages import DrawnAverages, Population, Sought
+from tobitgp.results.drawn_averages import averaged
 from tobitgp.results.joint import JointPosterior, Within
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.rows import Asked
@@ -333,12 +334,7 @@ def process_averages(parts: Process, population: Population, sought: Sought) -> 
         with single_blas_thread(), np.errstate(all="ignore"):
             made_of = population.asked, size, cells, population.rng
             for rows in joint.distributions(*made_of, copies=population.settings):
-                share = population.weight[:, None]
-                if population.resampled:
-                    share = population.rng.standard_gamma(np.repeat(share, rows.location.shape[1], axis=1))
-                share = share / share.sum(axis=0)
-                of = [_part(rows, population.rows(setting)) for setting in range(population.settings)]
-                made.append(np.stack([_under(scaled, part, share, sought) for part in of]))
+                made.append(averaged(rows, population, sought, scaled.response))
     return DrawnAverages(np.concatenate(made, axis=2))
 
 
@@ -349,21 +345,3 @@ def _allotted(parts: Process, population: Population) -> list[tuple[ScaledFit, i
     shares = np.append(0.0, np.cumsum([scaled.weight for scaled in parts.scaled]))
     ends = np.floor(population.draws * shares / shares[-1] + population.rng.uniform()).astype(int)
     return [(scaled, size) for scaled, size in zip(parts.scaled, np.diff(ends).tolist(), strict=True) if size]
-
-
-def _part(rows: LocationScale, at: slice) -> LocationScale:
-    """Some of the rows of draws."""
-    scale = rows.scale if len(rows.scale) == 1 else rows.scale[at]
-    return LocationScale(rows.noise, rows.location[at], scale, rows.log)
-
-
-def _under(scaled: ScaledFit, rows: LocationScale, share: Array, sought: Sought) -> Array:
-    """Averages (m, s) of draws of n rows."""
-    y = scaled.response(rows)
-    if sought.what == "median" and sought.after is not None:
-        return averaged_remaining_median(y, share, sought.after)[0][None]
-    if sought.what == "median":
-        middle = averaged_median(rows.noise, rows.location, rows.scale, share)[0]
-        return scaled.response(replace(rows, location=middle[None], scale=np.zeros((1, 1)))).ppf(0.5)
-    each = (sought.question(np.array([time])).fast_number(y) for time in sought.times.tolist())
-    return sought.within(np.stack([(share * values).sum(axis=0) for values in each]))

@@ -1,0 +1,1 @@
+"""Results of processes over inputs that were measured with errors."""
