@@ -23,7 +23,7 @@ def once(tmp_path_factory):
     tg.datasets.simulate_groot_lucas(rng=1).to_csv(table, index=False)
     with redirect_stdout(out):
         assert main(["fit", FORMULA, str(table), "--hyper", "maximize", "--save", str(path), "--quiet"]) == 0
-    assert f"The fit is in {path}" in out.getvalue()
+    assert f"Saved fit to {path}" in out.getvalue()
     return path, tg.fit(FORMULA, pd.read_csv(table), method=tg.EP(hyper="maximize"))
 
 
