@@ -1,4 +1,4 @@
-"""What is done with one partition of the data, wherever it is, and what it tells of all."""
+"""The work on one partition of the data, wherever it is, and its contribution to facts about all."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SIDES = {"exact": 0, "left": -1, "right": 1, "interval": 2}
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of every partition."""
+    """What to compute for every partition."""
 
     spec: ModelSpec
     scale: ScaleSpec | None
@@ -155,7 +155,7 @@ class Counted:
         return replace(self, beyond=self.beyond.inside(place), open=self.open.inside(place))
 
     def judge(self, missing: Missing) -> None:
-        """Say which values were taken for others, and which rows are left out."""
+        """Report values that were replaced, and rows that are left out."""
         warn_beyond(self.beyond)
         n = sum(self.kinds.values())
         count = self.open.count
@@ -206,7 +206,7 @@ def describe(partition: Tabled, inputs: Sequence[str]) -> tuple[int, Schema]:
 
 
 class Found(NamedTuple):
-    """What became of the rows of a partition; nothing is kept where incomplete ones are refused."""
+    """The rows of a partition after reading; nothing is kept if incomplete rows raise an error."""
 
     complete: Complete
     seen: SeenRows | None = None
@@ -265,7 +265,7 @@ def complete_rows(
 def known_response(
     spec: ModelSpec, table: Table, weight: Array, censored: Censored, log_time: bool
 ) -> tuple[CensoredResponse, BoolArray, Counted]:
-    """What is known of the response in complete rows, and which of them are used; weight (n,); gives used (n,)."""
+    """What is known about the response in complete rows, and which of them are used; weight (n,); gives used (n,)."""
     response, kind, beyond = read_response(spec, table, weight, censored=censored)
     says = ~((kind == 1) & (response.lower <= 0.0)) if log_time else np.ones(table.n, dtype=bool)
     used = says & (kind == 0) if censored == "drop" else says

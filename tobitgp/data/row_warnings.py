@@ -1,4 +1,4 @@
-"""What rows have in common that a user is to be told of."""
+"""Warnings about properties of the rows as a whole."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHARE = 0.5
 
 
 def warn_copies(design: Design, response: CensoredResponse, effective: float) -> None:
-    """Warn where a process goes through exact copies, beside which nothing speaks for noise.
+    """Warn if a process interpolates exact copies of rows and no other rows indicate noise.
 
     It does where its effective parameters are more than half as many as the distinct inputs.
     """

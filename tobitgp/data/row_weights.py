@@ -37,7 +37,7 @@ _ROBUST = "maximum likelihood (method='mle') with cov_type='HC0' or 'cluster'"
 
 
 def warn_fractions(weight: Array, robust: str = _ROBUST) -> None:
-    """Warn of weights that are no whole numbers, and so no frequencies; ``robust`` is what suits those of a sample."""
+    """Warn of weights that are not whole numbers, and so not frequencies; ``robust`` suits sampling weights."""
     broken = weight != np.round(weight)
     if broken.any():
         warnings.warn(
