@@ -98,7 +98,7 @@ def load(name: str) -> pd.DataFrame:
     """
     if not isinstance(name, str) or name not in DATASETS:
         if isinstance(name, str) and name in SOURCES:
-            raise DataError(f"Data set {name!r} is not bundled: tg.datasets.fetch({name!r}) downloads it.")
+            raise DataError(f"Data set {name!r} is not bundled. Download it by tg.datasets.fetch({name!r}).")
         raise unknown(name, DATASETS, "available are", {other: f"fetch({other!r})" for other in SOURCES})
     return DATASETS[name]()
 
@@ -166,7 +166,7 @@ def _read_lifelines(file_name: str) -> pd.DataFrame:
     """Read a file of lifelines' data folder without running lifelines, whose import takes about a second."""
     path = installed(f"lifelines/datasets/{file_name}")
     if path is None:
-        raise DataError(f"The data file {file_name!r} of the lifelines package was not found; is lifelines installed?")
+        raise DataError(f"The data file {file_name!r} of the lifelines package was not found. Install lifelines.")
     return pd.read_csv(path)
 
 

@@ -246,7 +246,7 @@ def fetch(name: str) -> pd.DataFrame:
     """
     if not isinstance(name, str) or name not in SOURCES:
         if isinstance(name, str) and name in available():
-            raise DataError(f"Data set {name!r} comes with the package: tg.datasets.load({name!r}) reads it.")
+            raise DataError(f"Data set {name!r} is bundled with the package. Load it by tg.datasets.load({name!r}).")
         raise unknown(name, SOURCES, "fetch knows", {other: f"load({other!r})" for other in available()})
     frames = [read_table(table) for table in read_tables(name, SOURCES[name])]
     if len(frames) == 1:
