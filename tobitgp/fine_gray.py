@@ -117,7 +117,7 @@ def _read(formula: Any) -> CauseFormula:
     written = read_causes(text)
     if written is None or "," in written.times:
         raise FormulaError(
-            f"formula={formula!r}: finegray() takes the columns of times and causes, e.g. 'Surv(time, cause)'. Late "
+            f"formula={formula!r}: finegray() requires the columns of times and causes, e.g. 'Surv(time, cause)'. Late "
             "entry is not supported. Use tg.fit('Surv(start, stop, cause) ~ ...') and its cumulative incidences."
         )
     return written

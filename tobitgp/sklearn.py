@@ -299,9 +299,7 @@ def _read_limits(lower: Any, upper: Any, n: int) -> dict[str, Array]:
         except (TypeError, ValueError):
             values = np.array(np.nan)
         if np.isnan(values).any() or values.shape not in ((), (n,)):
-            raise DataError(
-                f"{name}= must be a number, or one per row ({n}), without NaN. -inf and inf mean no limit."
-            )
+            raise DataError(f"{name}= must be a number, or one per row ({n}), without NaN. -inf and inf mean no limit.")
         kept = np.asarray(given)  # in single precision where it was, which is read as written
         limits[name] = np.broadcast_to(kept if kept.dtype.kind == "f" else values, (n,)).copy()
     return limits

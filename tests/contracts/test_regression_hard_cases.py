@@ -233,11 +233,11 @@ def test_units_and_origin_of_a_column(family, unit, shift):
 @pytest.mark.parametrize("unit", [1e-200, 1e200])
 def test_sizes_that_cannot_be_squared(family, unit):
     data = simulate(family)
-    with pytest.raises(DataError, match=r"size of column 'x' of the linear part is .*express it in units"):
+    with pytest.raises(DataError, match=r"size of column 'x' of the linear part is .*Express it in units"):
         fit("y ~ x", data.assign(x=data["z"] * unit), family)
     if family in LOG_TIME:
         return
-    with pytest.raises(DataError, match=r"size of the response is .*express it in units"):
+    with pytest.raises(DataError, match=r"size of the response is .*Express it in units"):
         fit("y ~ z", data.assign(y=data["y"] * unit), family)
 
 
@@ -255,7 +255,7 @@ def test_sizes_of_the_scale(scaled):
 @pytest.mark.parametrize(
     ("terms", "words"),
     [
-        ("z + twice", "'twice' of the linear part is determined by 'z'; leave one of them out"),
+        ("z + twice", "'twice' of the linear part is determined by 'z'. Leave one of them out"),
         ("z + shifted", "'shifted' of the linear part is determined by 'Intercept', 'z'"),
         ("z + nearly", "'nearly' of the linear part is determined by 'z'"),
         ("z + one", "'one' of the linear part is constant, and so the same as the intercept"),

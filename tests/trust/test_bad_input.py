@@ -36,13 +36,19 @@ ERRORS = {
         DataError,
         r"missing values in 'event' \(1\); first in row 3",
     ),
-    "Surv without a family": ("Surv(time, event) ~ x", rows(), {}, SpecError, "needs family=.*'gaussian'.*'weibull'"),
+    "Surv without a family": (
+        "Surv(time, event) ~ x",
+        rows(),
+        {},
+        SpecError,
+        "requires family=.*'gaussian'.*'weibull'",
+    ),
     "Surv without a family of components": (
         "Surv(time, event) ~ mixture(2)",
         rows(),
         {},
         SpecError,
-        "needs family=.*'poisson'",
+        "requires family=.*'poisson'",
     ),
     "limit of truth values": (
         "y ~ x | censor(b)",

@@ -80,7 +80,7 @@ def open_core(folder: Path) -> Any:
         except (OSError, AttributeError) as error:
             reason = f"it cannot be loaded on this machine ({error})"
     warnings.warn(
-f"The compiled core {path} is not used: {reason}. Results are the same, but fits are slower. To compile it "
+        f"The compiled core {path} is not used: {reason}. Results are the same, but fits are slower. To compile it "
         f"again, run python -m tobitgp.compiled.compile. To work without it, delete the file or set {SWITCH}=0.",
         RuntimeWarning,
         stacklevel=user_level(),

@@ -125,14 +125,14 @@ class Complete:
         return replace(self, incomplete=self.incomplete.inside(place))
 
     def judge(self, missing: Missing) -> None:
-        """Say which rows are left out."""
+        """Report rows that are left out."""
         count, counted = self.incomplete.count, self.n - self.weightless
         listed = ", ".join(f"{name} ({number})" for name, number in self.missing.items() if number)
         why = f"missing values in {listed or 'no column'}"
         if count and missing == "raise":
-            raise DataError(f"{why}; first in {self.incomplete}.")
+            raise DataError(f"The data have {why}, first in {self.incomplete}. Drop these rows, or use missing='drop'.")
         if not counted:
-            raise DataError(f"No row is left: all {self.n} have weight 0.")
+            raise DataError(f"No row is left: all {self.n} have weight 0. Give positive weights.")
         if count == counted:
             weightless = f", and {self.weightless} rows of weight 0" if self.weightless else ""
             raise DataError(f"No row is left: {why}{weightless}.")
@@ -148,7 +148,7 @@ class Counted:
     kinds: dict[str, int]  # rows that are ``exact``, ``left``, ``right`` and ``interval`` censored
     used: int  # rows that are not left out
     beyond: RowNames
-    open: RowNames  # rows that say nothing of a time: it is positive
+    open: RowNames  # rows without information about a time except that it is positive
 
     def inside(self, place: str) -> Counted:
         """The same, rows named as those of a partition."""
@@ -159,8 +159,8 @@ class Counted:
         warn_beyond(self.beyond)
         n = sum(self.kinds.values())
         count = self.open.count
-        says = f"{count} row{' says' if count == 1 else 's say'} nothing of a positive response ({self.open})"
-        why = "the lower end is not above 0, and the upper one is open"
+        says = f"{count} row{' has' if count == 1 else 's have'} no information about a positive response ({self.open})"
+        why = "the lower end is not above 0, and the upper end is open"
         if count and missing == "raise":
             raise DataError(f"{says}: {why}.")
         if count and not n:

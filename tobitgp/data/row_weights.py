@@ -21,11 +21,11 @@ def effective_weight(weight: Array) -> Array:
 
 
 def warn_whole(weight: Array) -> None:
-    """Warn where a robust covariance takes weights (n,) for frequencies, and no row was seen but once."""
+    """Warn if a robust covariance treats weights (n,) as frequencies and no weight is 1."""
     least = float(weight[weight > 0.0].min(initial=np.inf))
     if 1.0 < least < np.inf and are_whole(weight):
         warnings.warn(
-            f"weights= are whole numbers of {least:g} and more. Robust standard errors treat them as frequencies, so "
+            f"weights= are whole numbers of at least {least:g}. Robust standard errors treat them as frequencies, so "
             f"that there are {weight.sum():g} observations. For sampling weights, add "
             "cov_kwds={'weights': 'sampling'}; for frequencies, add cov_kwds={'weights': 'frequency'}.",
             UserWarning,

@@ -194,8 +194,8 @@ def _right_censored(results: Fit, since: float | None) -> tuple[Array, Array, Ar
         raise SpecError("plot_calibration(time=) requires right-censored rows. For other rows use plot_calibration().")
     if since is None and (response.entry > 0.0).any():
         raise SpecError(
-            "plot_calibration(time=) of rows that entered late needs landmark=, a time from which on they are "
-            "followed, as plot_calibration(time=80, landmark=70)."
+            "plot_calibration(time=) requires landmark= if rows entered late, a time from which they are followed, "
+            "e.g. plot_calibration(time=80, landmark=70)."
         )
     return lower, upper, weight, response.entry
 

@@ -256,7 +256,7 @@ def read_method(method: Any, *, sites: bool) -> str:
     if not isinstance(method, str) or method not in METHODS:
         raise SpecError(f"method={method!r} is not supported. Choose one of {', '.join(map(repr, METHODS))}.")
     if method == "ep" and not sites:
-        raise SpecError("method='ep' requires the sites of a Gaussian process, which this fit does not have. Use 'psis'.")
+        raise SpecError("method='ep' requires a fit with the sites of a Gaussian process. Use 'psis'.")
     return ("ep" if sites else "psis") if method == "auto" else method
 
 

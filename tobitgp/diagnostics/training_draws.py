@@ -124,9 +124,7 @@ def of_subjects(results: Any, draws: Draws, question: str) -> Draws:
 def training_rows(parts: Source, question: str) -> TrainingData:
     """The training rows."""
     if parts.training is None:
-        raise SpecError(
-            f"{NO_ROWS}, and {question} requires them. Refit with a DataFrame in memory."
-        )
+        raise SpecError(f"{NO_ROWS}, and {question} requires them. Refit with a DataFrame in memory.")
     return parts.training
 
 

@@ -83,7 +83,7 @@ def read_daily(daily: Frame, discharge: str, time: str, needed: tuple[str, ...])
     lacking = [name for name in needed if name not in present]
     if lacking:
         raise SpecError(
-            f"The formula requires {', '.join(map(repr, lacking))} for every day, but the daily data have no such column. "
+            f"The formula requires {', '.join(map(repr, lacking))} for every day, which the daily data do not have. "
             f"Add it; for time, write decimal_year({time}), which requires only the dates."
         )
     names = list(dict.fromkeys([time, discharge, *needed]))
@@ -107,7 +107,7 @@ def _read_dates(column: pd.Series[Any], time: str) -> pd.DatetimeIndex:
     except (ValueError, TypeError) as error:
         raise DataError(f"time={time!r}: must be a column of dates, e.g. from pd.to_datetime ({error}).") from None
     if dates.hasnans:
-        raise DataError(f"The date {time!r} is missing in {int(np.sum(dates.isna()))} rows of the daily data. Drop them.")
+        raise DataError(f"The date {time!r} is missing in {int(np.sum(dates.isna()))} daily rows. Drop them.")
     return dates
 
 

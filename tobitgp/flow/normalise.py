@@ -133,7 +133,7 @@ def flow_normalise(
     _check_words(results, window, half_window_days, what)
     level = check_level(interval)
     if level is None:
-        raise SpecError("interval=None: must be a probability, because flow-normalised values are shown with intervals.")
+        raise SpecError("interval=None: must be a probability, because the values are shown with intervals.")
     river = read_daily(daily, discharge, time, tuple(results.parts.state.input_names))
     periods, grid = read_periods(by, river.dates), make_grid(river)
     size = read_draws(draws, 2, rows=len(periods.labels))

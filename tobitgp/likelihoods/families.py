@@ -385,8 +385,9 @@ def resolve_family(family: object) -> Family:
         small = family.lower()
         if small in _NOT_HERE:
             raise SpecError(f"family={family!r} is not available in tobitgp: {_NOT_HERE[small]}.")
-        close = f"; it is called {_called(_ELSEWHERE[small])} here" if small in _ELSEWHERE else nearest(small, FAMILIES)
-    raise SpecError(f"family={family!r} is not supported{close or '.'}{'' if close.endswith('?') or not close else '.'} {allowed}.")
+        called = f"; it is called {_called(_ELSEWHERE[small])} here." if small in _ELSEWHERE else ""
+        close = called or nearest(small, FAMILIES)
+    raise SpecError(f"family={family!r} is not supported{close or '.'} {allowed}.")
 
 
 def _called(name: str) -> str:

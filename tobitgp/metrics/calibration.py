@@ -299,8 +299,8 @@ def read_mean(name: str, prediction: Any, n: int | None) -> Array:
         named = [column for column in ("estimate", "mean") if column in prediction.columns]
         if not named:
             raise SpecError(
-                f"{name} is a table of columns {', '.join(map(str, prediction.columns))}: one column, or one called "
-                "estimate or mean, is needed."
+                f"{name} is a table of columns {', '.join(map(str, prediction.columns))}. It must have "
+                "one column, or one called estimate or mean."
             )
         prediction = prediction[named[0]]
     return read_column(name, prediction, n)

@@ -245,7 +245,7 @@ def _time_weight(timewt: TimeWeight, lower: Array, upper: Array, weight: Array, 
     if timewt != "S":
         known = event & (weight > 0.0)
         G = censoring_times(RightCensored(lower, event, entry, weight, event))
-        out[known] *= G.weights(lower[known], "the event at time", event=True) ** (2 if timewt == "n/G2" else 1)
+        out[known] *= G.weights(lower[known], "The event at time", event=True) ** (2 if timewt == "n/G2" else 1)
     return out
 
 
@@ -334,17 +334,17 @@ def concordance_ipcw(
     asked = rows.case & (w > 0.0) & (time < (np.inf if tau is None else tau))
     other = rows.other & (w > 0.0) & (time <= time[asked].max(initial=-np.inf))
     w_other = np.zeros(len(w))
-    w_other[other] = w[other] * G.weights(time[other], "the event of a test row at time", event=True)
+    w_other[other] = w[other] * G.weights(time[other], "The event of a test row at time", event=True)
     later = later_masses(time, np.where(rows.event, time, np.inf), f, w, rows.entry)
     # In reverse time, the rows with another event that begin where a row ends are those that had it by then.
     gone = later_masses(-time, np.where(rows.other, np.inf, -time), f, w_other)
     first = asked & (sum(later) + sum(gone) > 0.0)
     if not first.any():
         raise DataError(
-            f"No order of a pair is known among the {len(f)} test rows: an event{'' if tau is None else ' before tau'} "
-            "is needed, and a row that was followed longer."
+            f"No order of a pair is known among the {len(f)} test rows. There must be an event"
+            f"{'' if tau is None else ' before tau'}, and a row that was followed longer."
         )
-    g = G.weights(time[first], "the event of a test row at time", event=True)
+    g = G.weights(time[first], "The event of a test row at time", event=True)
     higher, equal, less = (w[first] * g * (g * a[first] + b[first]) for a, b in zip(later, gone, strict=True))
     right = float((higher + share * equal).sum())
     return right / float((higher + equal + less).sum())

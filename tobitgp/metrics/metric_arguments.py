@@ -89,7 +89,7 @@ def read_causes(event: Any, n: int, cause: Any, name: str = "event") -> tuple[Bo
     seen, case = (column != censored).to_numpy(dtype=bool), (column == cause).to_numpy(dtype=bool)
     if not (case & seen).any():
         held = ", ".join(map(repr, pd.unique(column[seen])[:10].tolist()))
-        raise DataError(f"cause={cause!r}: no row of {name} had such an event. Its causes are {held or 'none'}.")
+        raise DataError(f"cause={cause!r}: no row has such an event. Choose one of {held or 'no cause'}.")
     return seen, case
 
 

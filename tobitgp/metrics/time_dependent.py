@@ -114,7 +114,7 @@ def cumulative_dynamic_auc(
     if not (rows.case & (rows.time <= grid[0])).any():
         raise DataError(f"times= holds {grid[0]:g}, but no test row had its event by then. Give later times.")
     gone = rows.weight * judged.event_weights()
-    left = judged.censoring.weights(grid, "times holds") if rows.other.any() else np.ones(len(grid))
+    left = judged.censoring.weights(grid, "Time") if rows.other.any() else np.ones(len(grid))
     found = [_area(f, gone, w, rows, t) for t, w, f in zip(grid, left, judged.values, strict=True)]
     areas, index = np.array([area for area, _ in found]), pd.Index(grid, name="time")
     mean = _mean(areas, rows, grid)
@@ -257,7 +257,7 @@ def brier_score(
     how = {"interpolation": interpolation, "entry": entry, "weights": weights, "landmark": landmark, "cause": cause}
     judged = read_judged(train, test, survival_frame, times, **how)
     rows, grid, gone = judged.rows, judged.grid, judged.event_weights()
-    left = judged.censoring.weights(grid, "times holds")
+    left = judged.censoring.weights(grid, "Time")
     losses = [
         np.where(rows.case & (rows.time <= t), S**2, (1.0 - S) ** 2) * np.where(rows.time > t, w, gone)
         for t, w, S in zip(grid, left, judged.values, strict=True)

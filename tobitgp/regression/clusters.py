@@ -63,12 +63,12 @@ class Clusters:
     def check_number(self, free: BoolArray) -> None:
         """Raise an error for one cluster, and warn if there are no more clusters than parameters (k,) they share."""
         if min(self.numbers) < 2:
-            raise DataError("Clustered standard errors need at least two clusters.")
+            raise DataError("Clustered standard errors require at least two clusters.")
         told, most = int((free & ~self.levels_among(len(free))).sum()), max(self.numbers)
         if most <= told:
             warnings.warn(
-                f"There are {most} clusters for {told} parameters, by which clustered standard errors are too small, "
-                "often by far; estimate fewer parameters, or use other clusters.",
+                f"There are only {most} clusters for {told} parameters, so clustered standard errors are too small, "
+                "often by far. Estimate fewer parameters, or use other clusters.",
                 BoundaryWarning,
                 stacklevel=user_level(),
             )
@@ -106,8 +106,8 @@ def middle(clusters: Clusters, scores: Any, weight: Array, n: float, root: Array
     A, negative = _not_negative(total[:m, :m])
     if negative:
         warnings.warn(
-            "The covariance of clusters in several directions had a negative eigenvalue, which was set to 0: there are "
-            "too few clusters for so many parameters, or hardly any correlation within them.",
+            "The multiway-clustered covariance had a negative eigenvalue, which was set to 0. There are too few "
+            "clusters for so many parameters, or hardly any correlation within them.",
             BoundaryWarning,
             stacklevel=user_level(),
         )

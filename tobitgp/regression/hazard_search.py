@@ -82,7 +82,7 @@ def maximise_hazards(
         problem = best.problem
         if best.reason == "impossible" or (start and _shape_runs_off(problem, problem.nearest(problem.here(at)))):
             raise SpecError(
-    "The likelihood is numerically 0 at these values of start= or fixed=. Give values with which the "
+                "The likelihood is numerically 0 at these values of start= or fixed=. Give values with which the "
                 "baseline rises at all times, and not in a leap."
             )
         return _in_users_units(best, scores=scores)

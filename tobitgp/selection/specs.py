@@ -64,7 +64,7 @@ def _formulas(specs: Any, given: Mapping[str, Any]) -> list[Candidate]:
         raise SpecError("specs= is empty. Give at least one formula.")
     if "formula" in given:
         raise SpecError(
-            "formula= requires a dict {argument: [values]}; here specs= contains formulas. Leave formula= out."
+            "formula= requires a dict {argument: [values]}, but specs= contains formulas. Leave formula= out."
         )
     formulas = list(specs.values()) if isinstance(specs, Mapping) else list(specs)
     wrong = [value for value in formulas if not isinstance(value, str)]

@@ -112,8 +112,8 @@ def _check_functions(document: dict[str, Any], functions: NamedFunctions) -> Non
     if lacking:
         listed = ", ".join(f"{name!r}: {name}" for name in lacking)
         raise SpecError(
-            f"The formula {document['formula'].strip()!r:.200} calls functions of the user, which files do not hold; "
-            f"load it with functions={{{listed}}}."
+            f"The formula {document['formula'].strip()!r:.200} calls your functions, which files do not contain. "
+            f"Load it with functions={{{listed}}}."
         )
 
 

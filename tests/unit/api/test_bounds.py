@@ -159,9 +159,9 @@ def test_interval_and_truncated_rows_have_a_local_bound(data):
 @pytest.mark.parametrize(
     ("formula", "words"),
     [
-        ("interval(lo, hi) ~ gp(x)", "truncated or known to an interval"),
+        ("interval(lo, hi) ~ gp(x)", "truncated or interval-censored"),
         ("y ~ gp(x) | censor(event=event)", "unknown"),
-        ("y ~ gp(x) | censor(-0.4) | truncate(-1)", "truncated or known to an interval"),
+        ("y ~ gp(x) | censor(-0.4) | truncate(-1)", "truncated or interval-censored"),
     ],
 )
 def test_karlova_refuses_rows_without_limits(data, formula, words):

@@ -151,5 +151,5 @@ def test_loading_imports_no_heavy_friend():
 
 def test_missing_lifelines_is_a_clear_error(monkeypatch):
     monkeypatch.setattr("tobitgp.datasets.bundled.find_spec", lambda name: None)
-    with pytest.raises(DataError, match="is lifelines installed"):
+    with pytest.raises(DataError, match="Install lifelines"):
         load("rossi")

@@ -171,7 +171,7 @@ def test_which_rows_can_be_drawn_as_what_they_are_known_to_be(averaged, mixed, t
     with pytest.raises(SpecError, match="exclude="):
         averaged.sample(what="conditional", exclude="z")
     averaged.save(tmp_path / "fit.tgp")
-    with pytest.raises(SpecError, match="where the fit was made"):
+    with pytest.raises(SpecError, match="Refit with a DataFrame"):
         tg.load(tmp_path / "fit.tgp").sample(mixed, what="conditional")
     data = mixed.assign(y=mixed["y"].where(np.arange(len(mixed)) != 3))
     with pytest.warns(UserWarning, match="dropped"):

@@ -164,7 +164,7 @@ def test_a_file_answers_alike(res, data, tmp_path):
     pd.testing.assert_frame_equal(again.impute(new), res.impute(new))
     pd.testing.assert_frame_equal(again.predict(new, "component"), res.predict(new, "component"))
     pd.testing.assert_series_equal(again.bse, res.bse)
-    with pytest.raises(SpecError, match="give new="):
+    with pytest.raises(SpecError, match="Give new="):
         again.impute()
 
 
