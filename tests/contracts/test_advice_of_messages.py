@@ -140,7 +140,7 @@ MISTAKES = {
         ".dt.to_timestamp()",
         (lambda: fit("y ~ decimal_year(month)", D.assign(month=D["month"].dt.to_timestamp())),),
     ),
-    "dates": Mistake(lambda: fit("y ~ day"), "write decimal_year(day)", (lambda: fit("y ~ decimal_year(day)"),)),
+    "dates": Mistake(lambda: fit("y ~ day"), "Write decimal_year(day)", (lambda: fit("y ~ decimal_year(day)"),)),
     "text among numbers": Mistake(
         lambda: fit("y ~ text"),
         "Make it all numbers or all text",

@@ -224,7 +224,7 @@ def _wrong_objects(name: str, values: Any, missing: BoolArray, index: pd.Index) 
         return DataError(f"Column {name!r} holds {mixed}. Make it all numbers or all text.")
     numbers = all(isinstance(value, Number) for value in present)
     remedy = f"Convert it: df[{name!r}] = pd.to_numeric(df[{name!r}])" if numbers else "Give numbers or text"
-    return DataError(f"Column {name!r} has the type object and holds {', '.join(types)}; {remedy}.")
+    return DataError(f"Column {name!r} has the type object and holds {', '.join(types)}. {remedy}.")
 
 
 def _as_series(name: str, values: Any) -> pd.Series[Any]:

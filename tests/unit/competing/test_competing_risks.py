@@ -423,7 +423,7 @@ def test_what_cannot_be_read_is_refused(mgus2, formula, options, error, words):
 def test_questions_are_refused_with_words(mgus2):
     res = tg.fit("Surv(etime, text) ~ 1", mgus2.head(200), family="exponential")
     for question in (lambda: res["alive"], lambda: res.predict_cumulative_incidence(times=[1.0], cause="alive")):
-        with pytest.raises(SpecError, match=r"'alive': the data have no such cause. Choose one of 'death', 'pcm'"):
+        with pytest.raises(SpecError, match=r"'alive' is none of the causes: 'death', 'pcm'"):
             question()
     with pytest.raises(SpecError, match="survived are not negative"):
         res.predict_cumulative_incidence(times=[1.0], conditional_after=-1.0)

@@ -59,7 +59,7 @@ def test_global_numpy_state_is_untouched(simulate):
 
 @pytest.mark.parametrize("rng", [-1, 1.0, "0", True, np.random.RandomState(0)])
 def test_other_forms_of_rng_are_refused(simulate, rng):
-    with pytest.raises(DataError, match="rng=-1: must be"):
+    with pytest.raises(DataError, match=r"rng=.*: must be"):
         simulate(rng)
 
 

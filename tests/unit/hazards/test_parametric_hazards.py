@@ -665,7 +665,7 @@ def test_bad_options(lung, formula, options, error, words):
 def test_bad_rows(lung):
     with pytest.raises(DataError, match="No event was seen"):
         tg.fit(LINEAR, lung.assign(event=0), family=SPLINE)
-    with pytest.raises(DataError, match="positive times"):
+    with pytest.raises(DataError, match="positive response"):
         tg.fit(LINEAR, lung.assign(time=lung["time"] * (lung.index != 3)), family=SPLINE)
     few = pd.DataFrame({"time": [1.0, 1, 1, 2, 2, 3, 4], "event": [1, 1, 1, 1, 1, 1, 0]})
     with pytest.raises(DataError, match=r"8 knots at quantiles of the event times.*3 distinct ones"):

@@ -94,5 +94,5 @@ def test_bad_frames_are_named(frame, error, message):
 
 
 def test_an_unknown_interpolation_is_refused():
-    with pytest.raises(SpecError, match='interpolation=.cubic.: must be "linear" or "step"'):
+    with pytest.raises(SpecError, match=r'interpolation=.cubic.: must be "linear" or "step"'):
         survival_at(FRAME, [2.0, 2.0], interpolation="cubic")

@@ -93,9 +93,9 @@ REFUSED = {
     "no text": ([3], {}, "must contain formulas, not 3"),
     "jobs": ([RBF], {"n_jobs": 0}, "n_jobs=0"),
     "by": ([RBF], {"by": "R2"}, "by='R2'"),
-    "aic": ([RBF], {"by": "aic"}, "by='aic' .*requires maximum likelihood"),
+    "aic": ([RBF], {"by": "aic"}, "by='aic': requires maximum likelihood"),
     "aic of a posterior": ([RBF], {"by": "aic", "method": "ep"}, "cannot be combined"),
-    "requires maximum likelihood": (
+    "integrates": (
         [RBF],
         {"by": "log_evidence_integrated", "method": tg.EP(hyper="maximize")},
         "requires integrated hyper-parameters",

@@ -182,7 +182,7 @@ def test_figures_show_every_component(res):
         (FORMULA, {"method": "vbcm"}, "fitted by maximum likelihood"),
         (FORMULA, {"priors": {"mean": 0.0}}, "priors= is not supported"),
         (FORMULA, {"sigma": "~ y1"}, "sigma= is not supported"),
-        (FORMULA.replace("mixture(2)", "mixture(200)"), {}, "there are 149 rows"),
+        (FORMULA.replace("mixture(2)", "mixture(200)"), {}, "there are only 149 rows"),
         ("mvbind(y1, limit1) ~ mixture(2)", {}, "all its values are the same"),
     ],
 )
