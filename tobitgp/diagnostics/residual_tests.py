@@ -42,8 +42,8 @@ class Finding(NamedTuple):
     value : float
         The statistic, on its own scale; NaN if there is none.
     p : float
-        P-value of the statistic under the model, adjusted by Holm's method for all tests of the check; NaN if the
-        diagnostic is not a test.
+        Tail probability (p-value) of the statistic under the model, adjusted by Holm's method for all tests of the
+        check; NaN if the diagnostic is not a test.
     verdict : {"good", "doubtful", "bad"}
         For a test: "good" if p is 0.02 or more; "bad" if it is below 0.001 and the effect is large.
     words : str

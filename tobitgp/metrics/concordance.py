@@ -106,7 +106,7 @@ def concordance_index(
     Returns
     -------
     float
-        A proportion of pairs, between 0 and 1.
+        The share of correctly ordered pairs, between 0 and 1.
 
     Raises
     ------
@@ -293,7 +293,7 @@ def concordance_ipcw(
     Returns
     -------
     float
-        A weighted proportion of pairs.
+        The weighted share of correctly ordered pairs, between 0 and 1.
 
     Raises
     ------

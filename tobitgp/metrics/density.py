@@ -27,7 +27,7 @@ def mnll(
     Parameters
     ----------
     f : (n,) array
-        True latent values.
+        True latent values, in any units.
     mean : (n,) array or DataFrame
         Predicted means of f, in its units. A table with columns ``mean`` and ``se`` (or ``mean_se``) has both moments,
         as returned by ``predict(what="latent", se=True)``.
@@ -84,7 +84,7 @@ def nlpd(
     Parameters
     ----------
     y : (n,) array or None
-        Responses.
+        Responses, in any units.
     mean : (n,) array or DataFrame
         Predicted means before clipping, in the units of y. A table with columns ``mean`` and ``sd`` has both moments.
     sd : float or (n,) array

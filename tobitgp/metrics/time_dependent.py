@@ -24,7 +24,7 @@ class DynamicAUC(NamedTuple):
         An area, a share of pairs, for each time, times in the index; with ``interval=`` columns ``estimate, se, lower,
         upper``.
     mean : float
-        Their average, weighted by the proportion of rows that have their event between successive times.
+        Their average, weighted by the share of rows that have their event between successive times.
     """
 
     auc: pd.Series[float] | pd.DataFrame
