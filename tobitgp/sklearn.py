@@ -12,7 +12,7 @@ try:
     from sklearn.utils import check_random_state
     from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 except ImportError as error:
-    raise ImportError("tg.sklearn requires scikit-learn 1.6 or newer: pip install 'tobitgp[sklearn]'.") from error
+    raise ImportError("Install scikit-learn 1.6 or newer for tg.sklearn: pip install 'tobitgp[sklearn]'.") from error
 
 from tobitgp.api import fit
 from tobitgp.errors import DataError, SpecError

@@ -52,7 +52,7 @@ _SMALL = 10_000  # bytes of arguments that may travel with every task
 class DaskPartitions:
     """Partitions held as futures of a ``distributed.Client``, worked on where they are.
 
-    Inputs of a task are results of other tasks, or part of its own description, so that the scheduler makes
+    Inputs of a task are results of other tasks, or given in its description, so that the scheduler makes
     again what is lost with a worker; that is why nothing is scattered. Futures are released with the object.
     """
 

@@ -1,6 +1,6 @@
 """Non-parametric estimates of distributions from censored values, and counts of dominated pairs.
 
-Kaplan and Meier (1958), Nonparametric estimation from incomplete observations, *JASA* 53, 457-481, of right-censored
+Kaplan, Meier (1958), Nonparametric estimation from incomplete observations, *JASA* 53, 457-481, of right-censored
 times; of intervals that of Turnbull [1]_, by the algorithm of [2]_.
 
 References
