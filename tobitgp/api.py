@@ -73,92 +73,93 @@ def fit(
     | UncertainInputResults
     | VectorMixtureResults
 ):
-    r"""Fit a regression, or a mixture, to data that may be censored or truncated.
+    r"""Fit a regression or mixture model to data that may be censored or truncated.
 
     Parameters
     ----------
     formula : str, or dict of these by cause
         ``response ~ terms | censor(...)``, or with ``interval(lo, hi)``, ``Surv(...)``, ``Cen(y, flag)`` or a column of
         text such as ``<0.5``, ``0.5 U`` or ``ND`` (with ``censor(limit)``) for the response; see
-        :func:`tobitgp.formula_functions` for what may stand in it. Several responses are
-        ``mvbind(y1, y2) ~ terms | censor(l1, l2)``. Competing risks are ``Surv(time, cause) ~ terms``, with a column
-        of more than two values, and ``Surv(time, cause, censored="alive")`` where neither 0, ``"censored"`` nor the
-        first category is what censored rows hold, ``censored=None`` where no row is censored; a dict has a formula for
-        each cause.
+        :func:`tobitgp.formula_functions` for the functions that it may contain. For several responses, write
+        ``mvbind(y1, y2) ~ terms | censor(l1, l2)``. For competing risks, write ``Surv(time, cause) ~ terms``, with a
+        column of more than two values. Censored rows are those with 0, ``"censored"`` or the first category there; for
+        another value write ``Surv(time, cause, censored="alive")``, and ``censored=None`` if no row is censored. A dict
+        has a formula for each cause.
     data : DataFrame, dict of columns, or path of Parquet files
-        Of pandas, polars (lazy too), pyarrow, DuckDB, dask, or whatever else narwhals reads; never modified. Of lazy
-        kinds only the columns that the arguments mention are collected; a single value in a dict stands in every row. A
-        path is that of a file or a folder, or a pattern such as ``"folder/*.parquet"``. Files and dask DataFrames are
-        never read into memory at once, and their results hold no rows.
+        A table of pandas, polars (also lazy), pyarrow, DuckDB, dask, or any other library that narwhals reads; it is
+        never modified. From lazy tables, only the columns that the arguments mention are collected. A single value in a
+        dict is used for every row. A path names a file or a folder, or is a pattern such as ``"folder/*.parquet"``.
+        Files and dask DataFrames are never read into memory as a whole, and results of their fits contain no rows.
     family : str, ``tg.Student(df=4)``, ``tg.GenGamma(Q=1)``, ``tg.PH()``, ``tg.CustomNoise()``, optional
-        Noise: ``"gaussian"`` (the default, but for ``Surv(...)``, whose family has to be named), ``"student"`` (df
-        estimated), ``"logistic"``, ``"gumbel"`` (of the least of many), and for a positive response whose logarithm is
-        modelled ``"lognormal"``, ``"loglogistic"``, ``"weibull"``, ``"exponential"`` and ``"gengamma"`` (Q estimated);
-        ``"boxcox"`` for a positive response that is normal after a power transformation, which is estimated, and for
-        one with zeros, by ``censor(0)``;
-        ``"ph"`` models the hazard, with ``strata(g)`` and ``tv(z)`` in the formula; ``tg.PH("spline")``, of Royston and
-        Parmar, ``tg.PH("weibull")`` and ``tg.PH("gompertz")`` have baselines by maximum likelihood, see `tobitgp.PH`.
+        The distribution of the noise: ``"gaussian"`` (the default; ``Surv(...)`` requires an explicit family),
+        ``"student"`` (df estimated), ``"logistic"`` or ``"gumbel"`` (minimum). For a positive response whose logarithm
+        is modelled: ``"lognormal"``, ``"loglogistic"``, ``"weibull"``, ``"exponential"`` or ``"gengamma"`` (Q
+        estimated). ``"boxcox"`` is for a positive response that is normal after a power transformation, which is
+        estimated; zeros are allowed with ``censor(0)``.
+        ``"ph"`` models the hazard, with ``strata(g)`` and ``tv(z)`` in the formula. ``tg.PH("spline")`` (Royston and
+        Parmar), ``tg.PH("weibull")`` and ``tg.PH("gompertz")`` fit baselines by maximum likelihood, see `tobitgp.PH`.
         `tobitgp.CustomNoise` makes a family of your own density.
-        Components of a ``mixture()``: ``"gaussian"``, ``"lognormal"``, ``"exponential"``, ``"weibull"`` (whose shapes
-        are point estimates), ``"gamma"``, ``"inverse_gaussian"``, ``"von_mises"`` (angles) and, of counts,
-        ``"poisson"``, ``"geometric"``, ``"bernoulli"``; `tobitgp.Binomial`, `tobitgp.NegativeBinomial`,
-        `tobitgp.Pareto` and a family of your own, `tobitgp.ExponentialFamily`. Of competing risks one of positive times
-        or ``"ph"``, or a dict of these by cause.
+        For the components of a ``mixture()``: ``"gaussian"``, ``"lognormal"``, ``"exponential"``, ``"weibull"`` (its
+        shapes are point estimates), ``"gamma"``, ``"inverse_gaussian"``, ``"von_mises"`` (angles) and, for counts,
+        ``"poisson"``, ``"geometric"`` or ``"bernoulli"``; `tobitgp.Binomial`, `tobitgp.NegativeBinomial`,
+        `tobitgp.Pareto`, and a family that you define with `tobitgp.ExponentialFamily`. For competing risks: a family
+        for positive times or ``"ph"``, or a dict of these by cause.
     method : {"auto", "ep", "vi", "laplace", "mle", "vbcm", "svbcm", "em"} or a value such as ``tg.EP(inducing=20)``
-        ``"auto"`` maximises the likelihood (``"mle"``) of a formula without ``gp()`` and ``re()``, unless ``priors`` or
-        ``start`` ask for a posterior; otherwise it is expectation propagation (``"ep"``), with variational inference
-        if that does not converge. A ``mixture()`` is fitted by variational Bayes (``"vbcm"``, which ``"auto"`` means),
-        by stochastic steps that end with passes of it (``"svbcm"``), or by maximum likelihood (``"em"``).
-        Settings belong to the method, as ``tg.EP(hyper="integrate", inducing=20)``, ``tg.VI(bound="local")`` or
-        ``tg.MLE(max_iter=50)``: see `tobitgp.EP`, `tobitgp.VI`, `tobitgp.Laplace`, `tobitgp.MLE`, `tobitgp.VBCM`,
-        `tobitgp.SVBCM` and `tobitgp.EMCM`. A name stands for the default settings. The papers' names ``"T-GPR"``,
+        ``"auto"`` uses maximum likelihood (``"mle"``) for a formula without ``gp()`` and ``re()``, unless ``priors`` or
+        ``start`` require a posterior. Otherwise it uses expectation propagation (``"ep"``), or variational inference
+        if that does not converge. A ``mixture()`` is fitted by variational Bayes (``"vbcm"``, the default), by
+        stochastic variational Bayes that ends with full passes (``"svbcm"``), or by maximum likelihood (``"em"``).
+        Pass settings with the method, for example ``tg.EP(hyper="integrate", inducing=20)``, ``tg.VI(bound="local")``
+        or ``tg.MLE(max_iter=50)``: see `tobitgp.EP`, `tobitgp.VI`, `tobitgp.Laplace`, `tobitgp.MLE`, `tobitgp.VBCM`,
+        `tobitgp.SVBCM` and `tobitgp.EMCM`. A name means the default settings. The papers' names ``"T-GPR"``,
         ``"VT-GPR"`` and ``"EMCM"`` mean `tobitgp.EP`, ``tg.VI(bound="local")`` and `tobitgp.EMCM`.
     sigma : str, optional
-        Formula of the log noise scale, as ``"~ z + gp(x) + (1 | g)"``. Columns go with every method; there sigma is the
-        noise at their means, under priors. Processes and random effects, whose terms are called ``"sigma: gp(x)"``, are
-        fitted by ``"ep"``, ``"vi"`` or ``"laplace"`` with up to 20,000 rows in memory; ``predict(what="sigma")`` has
-        that of each row.
+        Formula for the log noise scale, for example ``"~ z + gp(x) + (1 | g)"``. Linear terms work with every method;
+        under priors, sigma is then the noise at their means. Processes and random effects, whose terms are called
+        ``"sigma: gp(x)"``, require ``"ep"``, ``"vi"`` or ``"laplace"`` and at most 20,000 rows in memory.
+        ``predict(what="sigma")`` returns the scale of each row.
     cure : str, optional
-        Formula of the log odds of being cured, of never having the event, as ``"~ trt + age"``, or ``"~ 1"`` for one
-        fraction: a mixture cure model by maximum likelihood, in which ``formula`` is of the times of those not cured.
-        With families of positive times, exact and right-censored rows; coefficients are called ``cured[trt]``. Of
-        competing risks one formula, or a dict of formulas by cause: those who never have an event of this cause.
+        Formula for the log odds of being cured (of never having the event), for example ``"~ trt + age"``, or ``"~ 1"``
+        for one fraction. This fits a mixture cure model by maximum likelihood; ``formula`` models the times of those
+        not cured. It requires a family for positive times, and exact or right-censored rows. Coefficients are called
+        ``cured[trt]``. For competing risks, give one formula, or a dict by cause: cured of a cause means never having
+        an event of this cause.
     formulas : mapping of str to str, optional
-        Formulas of other parameters of the rows by maximum likelihood: ``{"sigma": "~ z", "cured": "~ arm"}``, of which
-        ``sigma=`` and ``cure=`` are short forms; ``"shape"`` of Weibull times, ``tg.PH("weibull")`` and
-        ``tg.PH("gompertz")``, ``"df"`` of Student's t and ``"Q"`` of the generalised gamma distribution. Coefficients
-        are called ``log(shape)[z]``.
+        Formulas for other parameters, by maximum likelihood: for example ``{"sigma": "~ z", "cured": "~ arm"}``, for
+        which ``sigma=`` and ``cure=`` are short forms; also ``"shape"`` for Weibull times, ``tg.PH("weibull")`` and
+        ``tg.PH("gompertz")``, ``"df"`` for Student's t and ``"Q"`` for the generalised gamma distribution.
+        Coefficients are called, for example, ``log(shape)[z]``.
     rescor : bool
-        Of ``mvbind(y1, y2) ~ ...``: let the residuals of the responses in one row be correlated.
+        With ``mvbind(y1, y2) ~ ...``: let the residuals of the responses in one row be correlated.
     id : str, optional
-        The column that names the subject of each row of ``Surv(start, stop, event)``, whose rows follow each other in
-        time with covariates that change, and end in an event at most in the last one. With ``family="ph"`` hazards are
-        those of the present covariates, and rows may begin late and leave gaps; with ``cov_type="cluster"`` of a
-        parametric baseline subjects are the clusters. With families of positive times a
-        subject's time runs faster or slower by the covariates of each row (accelerated failure times): linear terms by
-        maximum likelihood, from time 0 on, without gaps, and each subject counts as one in robust covariances.
+        The column that names the subject of each row of ``Surv(start, stop, event)``. The rows of a subject follow each
+        other in time with covariates that change; only the last one may end in an event. With ``family="ph"``, the
+        hazard depends on the current covariates, and rows may begin late and leave gaps; with ``cov_type="cluster"``
+        and a parametric baseline, the subjects are the clusters. With families for positive times, the covariates of
+        each row make the subject's time run faster or slower (accelerated failure times). These models require linear
+        terms, maximum likelihood, and rows from time 0 on without gaps; robust covariances count each subject as one.
     censored : {"model", "drop", "ignore"}
-        Model censored rows, leave them out, or take their limits as values.
+        Model censored rows, leave them out, or treat their limits as values.
     fixed, start : mapping of parameter name to value, optional
-        Natural scale, the user's units. Fixing all hyper-parameters evaluates the model at a point. ``{"sigma": 0}``
-        fits a normal process without noise by expectation propagation: uncensored rows are values of the curve (NF1).
-        ``start`` may be a
-        fit of the same terms to nearly the same rows, as before some rows came or went: its maximum is climbed on
-        from, and no other is searched for unless the method has ``n_starts``. By maximum likelihood ``start`` requires
-        a parametric baseline of ``family="ph"``, as a mapping.
-        A mixture starts at parameters, a DataFrame or dict with a value for each component such as
-        ``{"mean": [-3, 3], "sd": [1, 1]}`` and ``"weight"`` if these differ, or named as in ``params``; at
-        responsibilities, an array with a row for each row of the data and a column for each component; or at the
-        estimates of another fit. With the default settings of the method this is its only ascent.
+        Fixed values and starting values on the natural scale, in the user's units. If all hyper-parameters are fixed,
+        the model is evaluated at that point. ``{"sigma": 0}`` fits a normal process without noise by expectation
+        propagation: uncensored rows are values of the curve (NF1). ``start`` may also be a fit of the same terms to
+        nearly the same rows, for example before some rows were added or removed. The optimiser then starts from its
+        maximum, and searches for no other unless the method has ``n_starts``. With maximum likelihood, ``start`` must
+        be a mapping and requires a parametric baseline of ``family="ph"``.
+        A mixture can start at parameters: a DataFrame or dict with a value for each component, such as
+        ``{"mean": [-3, 3], "sd": [1, 1]}``, with ``"weight"`` if the weights differ, or with names as in ``params``. It
+        can also start at responsibilities (an array with a row for each row of the data and a column for each
+        component) or at the estimates of another fit. With the default settings this is then the only start.
     priors : mapping of parameter name to prior or None, optional
-        None: weak priors on standardised data, whose unit is the standard deviation that the response would have, were
-        all of it seen; ``{}``: none at all; ``{"sigma": None}`` drops one, ``{"sigma": tg.LogNormal(0.4, 0.5)}`` or,
-        for a linear coefficient, ``{"z": tg.Normal(0, 2)}`` sets one, ``{"cor(re(g))[Intercept, z]": tg.LKJ(1)}`` that
-        of all correlations of a random effect. Positive parameters take ``tg.Gamma``, ``tg.InverseGamma``,
-        ``tg.HalfNormal``, ``tg.HalfStudent``, ``tg.Exponential``, ``tg.PC``, ``tg.Uniform`` and ``tg.Beta`` too.
+        None: weak priors on standardised data, whose unit is the standard deviation that the response would have if it
+        were uncensored. ``{}``: no priors. ``{"sigma": None}`` drops one; ``{"sigma": tg.LogNormal(0.4, 0.5)}`` or, for
+        a linear coefficient, ``{"z": tg.Normal(0, 2)}`` sets one; ``{"cor(re(g))[Intercept, z]": tg.LKJ(1)}`` sets that
+        of all correlations of a random effect. Positive parameters also accept ``tg.Gamma``, ``tg.InverseGamma``,
+        ``tg.HalfNormal``, ``tg.HalfStudent``, ``tg.Exponential``, ``tg.PC``, ``tg.Uniform`` and ``tg.Beta``.
         For a mixture, None learns the scale of the components' prior from all of them, (MIX18) of the theory pages.
-        Numbers by name, in the user's units, fix it: the prior of every component as a whole, for Gaussian ones
-        ``{"mean": 0, "tau": 0.01, "a": 1, "b": 1}``, else its rate's ``a`` and ``b``, and ``"concentration"`` of
+        Numbers by name, in the user's units, fix the prior of every component as a whole: for Gaussian components
+        ``{"mean": 0, "tau": 0.01, "a": 1, "b": 1}``, for others ``a`` and ``b`` of the rate; ``"concentration"`` is for
         the weights.
     missing : {"drop", "raise"}
         Leave out rows with missing values, or raise a DataError that counts them.
@@ -167,40 +168,41 @@ def fit(
         robust ``cov_type``; for the precision of a row, use ``var_weights``.
     var_weights : str or (n,) array, optional
         Variance weights w, or the column that holds them: the noise of a row has the variance
-        :math:`\sigma^2 \bar w / w`, with :math:`\bar w` the mean of the weights over the rows used, so that their
-        unit does not matter and sigma is the noise of a row of average weight; as a response that is a mean of w
-        values. New rows have the noise sigma, or their own where the weights are a column that new data hold, too.
+        :math:`\sigma^2 \bar w / w`, where :math:`\bar w` is the mean weight of the rows used. An example is a response
+        that is the mean of w values. The unit of the weights does not matter, and sigma is the noise of a row of
+        average weight. New rows have the noise sigma, unless the weights are a column that the new data also contain.
     functions : mapping of str to callable, optional
-        A user's own functions, which the formula may call by these names: arrays of one value a row in, one out. They
-        are called again for predictions, and must treat each row by itself.
+        Your functions, which the formula may call by these names. They take arrays with one value per row and return
+        one such array. They are called again for predictions, and must treat each row separately.
     rng : int or numpy Generator, optional
-        Of a posterior: chooses the rows of the first search on large data; of a mixture: draws starts. None is
-        deterministic.
+        Random numbers that choose the rows of the first search on large data (posteriors), or draw starts (mixtures).
+        With None the result is deterministic.
     progress : bool or callable
         Show a progress line, or call ``progress(stage, evaluations, objective)``; maximum likelihood reports once, at
         its end.
     vcov : {"nonrobust", "HC0", "HC1"} or dict, optional
-        By maximum likelihood: inverse information, or a sandwich around the rows' scores;
-        ``{"cluster": ["firm", "year"]}`` sums these within clusters, and may hold the other entries of ``cov_kwds``.
+        With maximum likelihood: the covariance of the estimates. It is the inverse information, or a sandwich around
+        the rows' scores; ``{"cluster": ["firm", "year"]}`` sums the scores within clusters, and may contain the other
+        entries of ``cov_kwds``.
     cov_type, cov_kwds : str, dict, optional
-        ``vcov`` in the words of statsmodels: ``"nonrobust"``, ``"HC0"``, ``"HC1"`` or ``"cluster"``, and its settings.
-        For ``cov_type="cluster"`` ``{"groups": column or array}``, of clusters in several directions a list of columns,
-        ``{"groups": ["firm", "year"]}``, by (ECO2) of the theory pages. ``"use_correction": True`` multiplies by
-        G / (G - 1) (n - 1) / (n - k) for few clusters, as statsmodels does; by default there is no factor, as in R's
-        survreg. With any robust covariance ``"weights"`` says what ``weights`` are: ``"frequency"``, the default of
-        whole numbers, or ``"sampling"``, that of others, which has the sandwich of weighted scores.
+        ``vcov`` with the names of statsmodels: ``"nonrobust"``, ``"HC0"``, ``"HC1"`` or ``"cluster"``, and settings.
+        ``cov_type="cluster"`` requires ``{"groups": column or array}``. For multiway clustering, give a list of
+        columns, ``{"groups": ["firm", "year"]}``; see (ECO2) of the theory pages. ``"use_correction": True`` multiplies
+        by G / (G - 1) (n - 1) / (n - k) for few clusters, as in statsmodels; by default there is no factor, as in R's
+        survreg. With any robust covariance, ``"weights"`` gives the meaning of ``weights``: ``"frequency"`` (default
+        for whole numbers) or ``"sampling"`` (default for others), which uses the sandwich of weighted scores.
     engine : distributed.Client, optional
-        The dask cluster to work on; for a dask DataFrame that of the session, if there is one. Without, the work is
-        done here, in threads.
+        The dask cluster to work on. The default for a dask DataFrame is the cluster of the session, if there is one. If
+        there is none, the work is done in threads of this process.
 
     Returns
     -------
     GPResults, RegressionResults or results of another kind
-        The second by maximum likelihood; CureResults with ``cure=``, MixtureResults of a ``mixture()``,
-        MultivariateResults of ``mvbind(...)``, VectorMixtureResults of ``mvbind(...) ~ mixture(2)``,
-        LatentResults of ``mvbind(...) ~ gp(latent(2))``, UncertainInputResults of ``gp(x, se=sx)``, HazardResults of
-        ``family="ph"``, ParametricHazardResults of ``tg.PH("spline")`` and its kin, BoxCoxResults and BoxCoxGPResults
-        of ``family="boxcox"``, CompetingRisksResults of several causes.
+        RegressionResults with maximum likelihood; CureResults with ``cure=``, MixtureResults for a ``mixture()``,
+        MultivariateResults for ``mvbind(...)``, VectorMixtureResults for ``mvbind(...) ~ mixture(2)``,
+        LatentResults for ``mvbind(...) ~ gp(latent(2))``, UncertainInputResults for ``gp(x, se=sx)``, HazardResults
+        for ``family="ph"``, ParametricHazardResults for ``tg.PH("spline")`` and other parametric baselines,
+        BoxCoxResults and BoxCoxGPResults for ``family="boxcox"``, CompetingRisksResults for several causes.
 
     Raises
     ------
@@ -211,7 +213,7 @@ def fit(
     SpecError
         If an option is not supported or names no parameter.
     NumericalError
-        If the computation breaks down, as with numerically extreme weights.
+        If the computation breaks down, for example with numerically extreme weights.
 
     Warns
     -----
@@ -220,7 +222,8 @@ def fit(
     ConvergenceWarning
         If the search or a fixed point did not converge.
     ApproximationWarning
-        If the approximation gap of the inducing inputs exceeds 1 nat, or what replaces the evidence is no bound.
+        If the approximation gap of the inducing inputs exceeds 1 nat, or the evidence is approximated by a value that
+        is not a bound.
 
     References
     ----------

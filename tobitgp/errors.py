@@ -47,7 +47,7 @@ class FormulaError(TobitGPError):
 
 
 def _around(formula: str, position: int, reach: int = 70) -> tuple[str, int]:
-    """What of a formula is shown, on one line, and where the position is in it."""
+    """The part of a formula that is shown, on one line, and the offset of the position in it."""
     line = "".join(" " if char.isspace() else char for char in formula)
     start, end = max(0, position - reach), position + reach
     before, after = "..." * (start > 0), "..." * (end < len(line))
@@ -55,23 +55,23 @@ def _around(formula: str, position: int, reach: int = 70) -> tuple[str, int]:
 
 
 class SpecError(TobitGPError):
-    """The model asked for makes no sense, or is not supported."""
+    """The requested model or option is invalid or not supported."""
 
 
 class UnavailableError(SpecError, AttributeError):
-    """Another kind of fit has what was asked for."""
+    """The fit does not have the requested attribute or method, but other kinds of fits do."""
 
 
 class DataError(TobitGPError):
-    """The data cannot be used as they are; the message names column and rows."""
+    """The data cannot be used as they are; the message names the column and the rows."""
 
 
 class UnseenLevelError(DataError):
-    """New data hold a level of a factor that the training data did not."""
+    """New data contain a level of a factor that did not occur in the training data."""
 
 
 class NotFittedError(TobitGPError):
-    """A result was asked of a model that has not been fitted."""
+    """A result was requested from a model that has not been fitted."""
 
 
 class NumericalError(TobitGPError):
@@ -83,11 +83,11 @@ class ConvergenceWarning(RuntimeWarning):
 
 
 class BoundaryWarning(RuntimeWarning):
-    """A parameter is not identified by these data, or sits on its bound."""
+    """A parameter is not identified by these data, or its estimate is on its bound."""
 
 
 class ApproximationWarning(RuntimeWarning):
-    """An approximation is coarser than usual, or is not what its name suggests."""
+    """An approximation is less accurate than usual, or is not what its name suggests."""
 
 
 def user_level() -> int:

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-_LEFT = 3600.0  # seconds after which what a process was writing is taken for left behind
+_LEFT = 3600.0  # seconds after which a temporary file is considered abandoned
 _SHOWN = 60  # characters of a name, which leave space below 255 bytes
 
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Give a file beside its place, which is moved there once all is written."""
+    """Open a temporary file next to the target; it replaces the target once everything is written."""
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise OSError("this is not an ordinary file")
@@ -37,14 +37,14 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def ordinary(path: Path) -> bool:
-    """Whether a path leads to a file that has an end, or to a folder or nothing, of which the system says so itself."""
+    """Whether a path is a regular file, a folder, or does not exist; a device or a pipe is not ordinary."""
     return path.is_file() or path.is_dir() or not path.exists()
 
 
 def _temporary(target: Path) -> Path:
-    """A name beside a target: always the same, so that a process that was killed leaves no more than one file.
+    """A temporary name next to a target: always the same, so that killed processes leave at most one file.
 
-    Another one where somebody else is writing the same target now.
+    If another process is writing the same target, the name is a random one.
     """
     usual = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]
     place = target.with_name(f".{target.name[:_SHOWN]}.{usual}.tmp")

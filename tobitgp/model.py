@@ -1,4 +1,4 @@
-"""A formula that has met its data, ready to be fitted by any method."""
+"""A formula with its data, ready to be fitted by any method."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tobitgp.typing import Frame
 
 
 class Model:
-    """A formula that has met its data; :func:`tobitgp.fit` in two steps.
+    """A formula with its data, which can be fitted by any method; :func:`tobitgp.fit` in two steps.
 
     The data are read once, so that the same rows can be fitted by several methods.
 
@@ -43,16 +43,16 @@ class Model:
     formula : str
         As written.
     spec : ModelSpec
-        Prints in words what was understood.
+        The formula as it was read; prints in words.
     endog_names : str
         The response as written.
     exog_names : list of str
         Columns of the linear part.
     data : ModelData
-        ``param_names``, here the linear columns, and ``frame``, the covariates of the rows used; None of partitioned
-        data.
+        ``param_names``, here the linear columns, and ``frame``, the covariates of the rows used (None for partitioned
+        data).
     counts : dict of int
-        Rows that are exact, left-, right- and interval-censored, and dropped.
+        Numbers of exact, left-, right- and interval-censored rows, and of dropped rows.
 
     Raises
     ------
@@ -72,7 +72,7 @@ class Model:
     'laplace'
     """
 
-    _column_texts = ()  # beside what it is given
+    _column_texts = ()  # in addition to its arguments
 
     @saying_what_was_meant
     @reads_frames
@@ -175,10 +175,10 @@ class Model:
         Raises
         ------
         SpecError
-            If an option is not supported or names no parameter, or the ``with`` statement that the model belongs to has
-            ended, which removes what was kept of partitioned data.
+            If an option is not supported or names no parameter, or the ``with`` statement of the model has ended, which
+            removes the temporary files of partitioned data.
         NumericalError
-            If the computation breaks down, as with numerically extreme weights.
+            If the computation breaks down, for example with numerically extreme weights.
 
         Examples
         --------
@@ -202,36 +202,36 @@ class Model:
         gradient: bool = True,
         rng: int | np.random.Generator | None = None,
     ) -> Evidence:
-        """Log evidence at given hyper-parameters, for optimisers and samplers of one's own.
+        """Log evidence at given hyper-parameters, for your own optimiser or sampler.
 
-        It is ``log_evidence`` of a fit with ``fixed=params``: linear coefficients that are not given are integrated
-        over their priors, and priors of hyper-parameters are no part of it. Inducing inputs, and the order and
-        neighbours of Vecchia's prior, are those of ``params``, and the gradient holds where they stay.
+        The value equals ``log_evidence`` of a fit with ``fixed=params``. Linear coefficients that are not given are
+        integrated over their priors; priors of hyper-parameters are not included. Inducing inputs, and the order and
+        neighbours of Vecchia's prior, are chosen for ``params``, and the gradient treats them as fixed.
 
         Parameters
         ----------
         params : dict of parameter name to value
-            All hyper-parameters, natural scale, the user's units; linear coefficients if they are known.
+            All hyper-parameters on the natural scale, in the user's units; also linear coefficients if they are known.
         method : {"auto", "ep", "vi", "laplace"} or a value such as ``tg.VI(bound="local")``
-            ``"auto"`` is ``"ep"``.
+            ``"auto"`` means ``"ep"``.
         priors : dict of parameter name to prior, optional
-            Of linear coefficients.
+            Priors of linear coefficients.
         gradient : bool
-            Form the derivatives, at the cost of about another pass over the rows.
+            Compute the derivatives, which costs about one more pass over the rows.
         rng : int or numpy Generator, optional
             As in :func:`tobitgp.fit`.
 
         Returns
         -------
         Evidence
-            ``value, kind, gradient``: the derivatives as a Series by hyper-parameter, natural scale. They hold inducing
-            inputs where they are, which ``inducing="auto"`` chooses anew at every ``params``: its values may differ by
-            some hundredths of a nat between two sets of them.
+            ``value, kind, gradient``: the gradient is a Series of derivatives by hyper-parameter on the natural scale,
+            at fixed inducing inputs. ``inducing="auto"`` chooses these anew for every ``params``, so values may differ
+            by some hundredths of a nat between two sets of them.
 
         Raises
         ------
         SpecError
-            If a hyper-parameter is lacking or unknown, for a mixture, and for ``method="mle"``.
+            If a hyper-parameter is missing or unknown, for a mixture, and for ``method="mle"``.
         NumericalError
             If the computation breaks down.
 

@@ -35,7 +35,7 @@ from tobitgp.typing import BoolArray, Frame
 _WEIGHTS = ("frequency", "sampling")
 _OF_POSTERIORS = ("priors", "start")
 
-# Arguments of other programs, and what is written here in their place.
+# Arguments of other programs, and what to write instead.
 ELSEWHERE = {
     "absorb": "a factor is a term, absorbed where it has very many levels: y ~ x + C(g)",
     "cluster": "write cov_type='cluster', cov_kwds={'groups': 'g'}, or {'groups': ['g', 'year']}",
@@ -69,7 +69,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class FitOptions:
-    """What a call of :func:`fit` asks for: seed and numbers checked, numbers that were not given None."""
+    """Options of a call of :func:`fit`: seed and numbers are checked, numbers that were not given are None."""
 
     method: Any  # a value of a method, or "auto"
     fixed: Mapping[str, float] | None
@@ -103,7 +103,7 @@ class FitOptions:
         return {name: getattr(self, name) for name in names}
 
     def given(self, method: PosteriorMethod) -> GivenParameters:
-        """What is asked of the parameters of a posterior."""
+        """What the user specified about the parameters of a posterior."""
         side_noises = method.updates().side_noises
         return GivenParameters.read(method.inducing, self.fixed, self.start, self.priors, side_noises)
 
@@ -134,42 +134,42 @@ def saying_what_was_meant(call: Callable[P, T]) -> Callable[P, T]:
 def choose_family(family: object, spec: ModelSpec) -> Family | MixtureFamily:
     """The noise family, or the family of the components of a mixture, that ``family=`` names.
 
-    None is ``"gaussian"``, but for ``Surv(...)``, whose family has to be named.
+    None is ``"gaussian"``; ``Surv(...)`` requires an explicit family.
     """
     if family is None and spec.response.label.startswith("Surv("):
         offered = ", ".join(map(repr, FAMILIES if spec.mixture is None else MIXTURE_FAMILIES))
         raise SpecError(
-            f"Surv(...) needs family=: one of {offered}. 'weibull', 'lognormal' and others of positive times model the "
-            "logarithm of the time; 'gaussian' is a normal distribution of the time itself, which may then be negative."
+            f"Surv(...) requires family=, one of {offered}. 'weibull', 'lognormal' and others for positive times model "
+            "the logarithm of the time. 'gaussian' models the time itself as normal, so it may predict negative times."
         )
     family = "gaussian" if family is None else family
     if spec.mixture is not None:
         return resolve_mixture_family(family)
     alone = isinstance(family, str) and family in MIXTURE_FAMILIES and family not in FAMILIES
     if alone or isinstance(family, MixtureFamily):
-        raise SpecError(f"family={family!r} is one of components, and this formula has none; write y ~ mixture(1).")
+        raise SpecError(f"family={family!r}: is for components of a mixture only. Write y ~ mixture(1) in the formula.")
     return resolve_family(family)
 
 
 def method_for(method: Any, family: Family) -> PosteriorMethod:
-    """The method of a posterior, refused if its bound does not support the noise."""
+    """The method of a posterior; an error if its bound does not support the noise."""
     chosen = posterior_method(method)
     traits = chosen.updates().traits
     if traits.gaussian_only and not family.distribution.gaussian:
-        offered = " and ".join(repr(row.name) for row in FAMILIES.values() if row.distribution.gaussian)
+        offered = " or ".join(repr(row.name) for row in FAMILIES.values() if row.distribution.gaussian)
         raise SpecError(
-            f"bound={traits.evidence_kind!r}: requires Gaussian noise, of the families {offered}, not "
+            f"bound={traits.evidence_kind!r}: requires Gaussian noise (family={offered}), not "
             f"family={family.name!r}. tg.VI(bound='exact') supports every family."
         )
     return chosen
 
 
 def refuse_var_weights(family: Family | MixtureFamily) -> None:
-    """Refuse them where they have no meaning."""
+    """Raise an error for variance weights where they have no meaning."""
     if isinstance(family, Family) and family.known_sigma is not None:
         raise SpecError(
-            f"var_weights= divide the variance of the noise, sigma^2, and family={family.name!r} has none "
-            f"to estimate; family='weibull' has, and weights= are frequencies."
+            f"var_weights= divide the noise variance sigma^2, and family={family.name!r} does not estimate one. Use "
+            "family='weibull', or weights= for frequencies."
         )
 
 
@@ -180,7 +180,7 @@ def read_rng(rng: int | np.random.Generator | None) -> int | np.random.Generator
 
 
 def read_robust(cov_type: Any, cov_kwds: Any, data: Frame, training: TrainingData) -> dict[str, Any]:
-    """What a robust covariance knows of the rows used: clusters, and whether weights are those of a sample."""
+    """What a robust covariance requires: clusters of the rows used, and whether weights are sampling weights."""
     weight = training.response.weight
     given = dict(cov_kwds) if isinstance(cov_kwds, Mapping) else {}
     groups = read_groups(cov_type, given, data, training.kept)
@@ -190,9 +190,9 @@ def read_robust(cov_type: Any, cov_kwds: Any, data: Frame, training: TrainingDat
     if given or (cov_kwds is not None and not isinstance(cov_kwds, Mapping)):
         takes = "'groups', 'use_correction' (False by default) and 'weights'" if cov_type == "cluster" else "'weights'"
         wrong = ", ".join(map(repr, given)) or repr(cov_kwds)
-        raise SpecError(f"cov_kwds= with {wrong}: cov_type={cov_type!r} takes a dict of {takes}. Intervals are normal.")
+        raise SpecError(f"cov_kwds= with {wrong}: for cov_type={cov_type!r} give a dict of {takes}. Tests are normal.")
     if cov_type == "nonrobust" and meant is not None:
-        raise SpecError(f"cov_kwds={{'weights': {meant!r}}}: cov_type must be 'HC0', 'HC1' or 'cluster' for it.")
+        raise SpecError(f"cov_kwds={{'weights': {meant!r}}}: must be combined with cov_type='HC0', 'HC1' or 'cluster'.")
     if meant not in (None, *_WEIGHTS):
         raise SpecError(f"cov_kwds={{'weights': {meant!r}}}: weights must be one of {', '.join(map(repr, _WEIGHTS))}.")
     if meant == _WEIGHTS[0] and not are_whole(weight):
@@ -206,11 +206,11 @@ def read_robust(cov_type: Any, cov_kwds: Any, data: Frame, training: TrainingDat
 
 
 def read_vcov(vcov: Any, cov_type: str, cov_kwds: Any) -> tuple[str, Any]:
-    """``cov_type`` and ``cov_kwds`` that ``vcov=`` means, or those that are given in its place."""
+    """``cov_type`` and ``cov_kwds`` that ``vcov=`` means, or those given instead."""
     if vcov is None:
         return cov_type, cov_kwds
     if cov_type != "nonrobust" or cov_kwds is not None:
-        raise SpecError(f"vcov={vcov!r:.60}: cov_type= and cov_kwds= say the same in other words. Give one of the two.")
+        raise SpecError(f"vcov={vcov!r:.60}: cov_type= and cov_kwds= set the same option. Give one of the two.")
     if isinstance(vcov, str):
         return vcov, None
     if not isinstance(vcov, Mapping) or "cluster" not in vcov:
@@ -220,23 +220,23 @@ def read_vcov(vcov: Any, cov_type: str, cov_kwds: Any) -> tuple[str, Any]:
 
 
 def read_groups(cov_type: str, given: dict[str, Any], data: Frame, kept: BoolArray) -> Clusters | None:
-    """Clusters of the rows used, taken out of what is given, where ``cov_type="cluster"`` asks for them."""
+    """Clusters of the rows used, removed from ``given``, for ``cov_type="cluster"``; None otherwise."""
     if cov_type != "cluster":
         return None
     groups, corrected = given.pop("groups", None), given.pop("use_correction", False)
     if groups is None:
         raise SpecError(
-            "cov_type='cluster' needs cov_kwds={'groups': ...}, a column of the data or one group a row, or a list of "
-            "columns for clusters in several directions."
+            "cov_type='cluster': cov_kwds={'groups': ...} must be given. Name a column of the data, one group per row, "
+            "or a list of columns for multiway clustering."
         )
     if not isinstance(corrected, (bool, np.bool_)):
-        raise SpecError(f"cov_kwds={{'use_correction': {corrected!r}}}: True or False is needed.")
+        raise SpecError(f"cov_kwds={{'use_correction': {corrected!r}}}: must be True or False.")
     codes = [read_clusters(each, data, kept) for each in _directions(groups, data, len(kept))]
     return Clusters(np.stack(codes, axis=1), bool(corrected))
 
 
 def _directions(groups: Any, data: Frame, n: int) -> list[Any]:
-    """What clusters are named by, in every direction: a list of columns, or the columns of a table or a matrix."""
+    """Cluster labels in every direction: a list of columns, or the columns of a table or a matrix."""
     if isinstance(groups, pd.DataFrame):
         return [groups[name] for name in groups]
     if isinstance(groups, np.ndarray) and groups.ndim == 2:
@@ -250,7 +250,7 @@ def _directions(groups: Any, data: Frame, n: int) -> list[Any]:
 def means_mle(asked: FitOptions, spec: ModelSpec) -> bool:
     """Whether ``method=`` of :func:`fit` means maximum likelihood.
 
-    ``"auto"`` does where the formula has no process, unless an option was named that only a posterior has.
+    ``"auto"`` does if the formula has no process and no option was given that only a posterior has.
     """
     if isinstance(asked.method, MLE):
         return True
@@ -259,7 +259,7 @@ def means_mle(asked: FitOptions, spec: ModelSpec) -> bool:
 
 
 def refuse_with_mle(asked: FitOptions) -> None:
-    """Refuse options that say how a process is fitted beside maximum likelihood."""
+    """Raise an error for options of processes that maximum likelihood does not use."""
     for name, value in asked.named(_OF_POSTERIORS).items():
         none_at_all = name == "priors" and isinstance(value, Mapping) and not value
         if _is_named(name, value) and not none_at_all:
@@ -269,7 +269,7 @@ def refuse_with_mle(asked: FitOptions) -> None:
 
 
 def refuse_with_cure(given: Mapping[str, Any], family: object, spec: ModelSpec) -> None:
-    """Refuse what a cured fraction does not go with: what is ``given``, other families, processes."""
+    """Raise an error for what a cure model does not support: what is ``given``, other families, processes."""
     of_times = isinstance(family, Family) and family.log_time
     wrong = [name for name, value in given.items() if value is not None]
     if spec.mixture is not None:
@@ -286,7 +286,7 @@ def refuse_with_cure(given: Mapping[str, Any], family: object, spec: ModelSpec) 
 
 
 def refuse_without_mle(cov_type: str, cov_kwds: Mapping[str, Any] | None) -> None:
-    """Refuse what only maximum likelihood supports beside a posterior."""
+    """Raise an error if a posterior is combined with what only maximum likelihood supports."""
     if cov_type != "nonrobust" or cov_kwds is not None:
         raise SpecError(
             "cov_type= and cov_kwds= require maximum likelihood (method='mle'). Leave them out: a posterior has one "
@@ -295,5 +295,5 @@ def refuse_without_mle(cov_type: str, cov_kwds: Mapping[str, Any] | None) -> Non
 
 
 def _is_named(name: str, value: Any) -> bool:
-    """Whether an option says something other than nothing."""
+    """Whether an option was given and is not empty."""
     return value is not None and not (name == "start" and isinstance(value, Mapping) and not value)

@@ -12,7 +12,7 @@ try:
     from sklearn.utils import check_random_state
     from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 except ImportError as error:
-    raise ImportError("tg.sklearn needs scikit-learn 1.6 or newer: pip install 'tobitgp[sklearn]'") from error
+    raise ImportError("Install scikit-learn 1.6 or newer for tg.sklearn: pip install 'tobitgp[sklearn]'.") from error
 
 from tobitgp.api import fit
 from tobitgp.errors import DataError, SpecError
@@ -24,11 +24,11 @@ from tobitgp.typing import Array
 
 
 class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Gaussian-process regression whose response may be censored at limits, with Gaussian noise.
+    """Gaussian-process regression with Gaussian noise for a response that may be censored at limits.
 
-    What :func:`tobitgp.fit` makes of ``y ~ gp(x0, x1, ...) | censor(lower, upper)``; ``results_`` holds that fit with
-    all its questions. Rows with ``y <= lower`` are left-censored at their limit, rows with ``y >= upper``
-    right-censored. Predictions are those of the response without its limits, noise included.
+    The estimator calls :func:`tobitgp.fit` with ``y ~ gp(x0, x1, ...) | censor(lower, upper)``; ``results_`` is that
+    fit with all its methods. Rows with ``y <= lower`` are left-censored at their limit, rows with ``y >= upper``
+    right-censored. Predictions are those of the uncensored response, noise included.
 
     Parameters
     ----------
@@ -37,26 +37,26 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     method : {"auto", "ep", "vi", "laplace"} or a value such as ``tg.EP(inducing=20, n_starts=4)``
         As in :func:`tobitgp.fit`.
     ard : bool
-        A length-scale for each feature.
+        Use a separate length-scale for each feature.
     random_state : int, RandomState or None
-        Chooses rows of the first search on large data.
+        Random numbers that choose the rows of the first search on large data.
     line : bool
-        Of one feature, whether the process is a linear effect and a curve about it, as ``gp(x)`` is in formulas; False
-        for the curve alone. There is no line for several features and linear kernels.
+        With one feature: whether the process consists of a linear effect and a smooth deviation from it, as ``gp(x)``
+        does in formulas; False for the smooth effect alone. It has no effect for several features or linear kernels.
 
     Attributes
     ----------
     results_ : GPResults
-        The fit, in the names ``y`` and ``x0, x1, ...``.
+        The fit, with the names ``y`` and ``x0, x1, ...``.
     n_features_in_ : int
-        d.
+        The number of features d.
     feature_names_in_ : (d,) array of str
-        Where X had names.
+        Names of the features, if X had names.
 
     Notes
     -----
-    Limits are metadata in scikit-learn's words: one number for all rows, or an array of one for each. For a search
-    over parameters, which splits rows, let arrays of them be routed::
+    Limits are metadata in the terminology of scikit-learn: one number for all rows, or an array with one per row. For
+    a search over parameters, which splits the rows, let arrays of limits be routed::
 
         sklearn.set_config(enable_metadata_routing=True)
         model = CensoredGPRegressor().set_fit_request(lower=True).set_score_request(lower=True)
@@ -92,27 +92,27 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.line = line
 
     def fit(self, X: Any, y: Any, lower: Any = None, upper: Any = None) -> CensoredGPRegressor:
-        """Fit to n rows.
+        """Fit the model to n rows.
 
         Parameters
         ----------
         X : (n, d) array or DataFrame
-            Features in their own units, finite.
+            Features in any units, finite.
         y : (n,) array
-            Responses in their own units, finite; censored ones at their limits.
+            Responses in any units, finite; censored responses at their limits.
         lower, upper : float or (n,) array, optional
-            Censoring limits, in the units of y; ``-inf`` and ``inf`` are none.
+            Censoring limits in the units of y; ``-inf`` and ``inf`` mean no limit.
 
         Returns
         -------
         CensoredGPRegressor
-            Itself.
+            The estimator itself.
 
         Raises
         ------
         ValueError
-            If X or y is not finite; of its kind DataError if a limit is NaN or of another length than y, SpecError for
-            ``method="mle"``.
+            If X or y is not finite. DataError if a limit is NaN or its length differs from that of y; SpecError for
+            ``method="mle"``; both are subclasses.
 
         Examples
         --------
@@ -123,7 +123,7 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         12
         """
         if isinstance(read_method(self.method), MLE):
-            raise SpecError("method='mle' has no process; choose 'auto', 'ep', 'vi' or 'laplace'.")
+            raise SpecError("method='mle': is not supported for processes. Choose 'auto', 'ep', 'vi' or 'laplace'.")
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64)
         features, limits = _columns(X), _read_limits(lower, upper, len(y))
         censoring = f" | censor({', '.join(f'{name}={name}' for name in limits)})" if limits else ""
@@ -146,20 +146,20 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         X
             As in :meth:`fit`.
         return_std : bool
-            Give the standard deviation of a new response too, noise included.
+            Also return the standard deviation of a new response, noise included.
         return_cov : bool
-            Give the covariance of new responses too.
+            Also return the covariance of new responses.
 
         Returns
         -------
         mean : (n,) array
         sd : (n,) array, or covariance : (n, n) array
-            In the units of y, and in their squares; with ``return_std`` or ``return_cov``.
+            With ``return_std`` in the units of y, with ``return_cov`` in their squares.
 
         Raises
         ------
         SpecError
-            With both.
+            If both ``return_std`` and ``return_cov`` are True.
         ValueError
             If X does not fit.
 
@@ -177,7 +177,7 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         (array([3.03, 1.4 ]), array([0.45, 0.4 ]))
         """
         if return_std and return_cov:
-            raise SpecError("return_std and return_cov exclude each other.")
+            raise SpecError("return_std=True cannot be combined with return_cov=True. Set one of them to False.")
         rows = self._rows(X)
         if return_cov:
             mean, V = self.results_.posterior(rows)
@@ -188,14 +188,14 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return table["estimate"].to_numpy(), np.hypot(table["se"].to_numpy(), self._noise())
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
-        """Draw new responses, those of a draw together.
+        """Draw new responses jointly for all rows.
 
         Parameters
         ----------
         X
             As in :meth:`fit`.
         n_samples : int
-            How many draws.
+            Number of draws.
         random_state : int, RandomState or None
             As everywhere in scikit-learn.
 
@@ -225,22 +225,22 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self.results_.sample(rows, draws=n_samples, rng=_seed(random_state)).to_numpy()
 
     def score(self, X: Any, y: Any, lower: Any = None, upper: Any = None, sample_weight: Any = None) -> float:
-        """How well n rows are predicted.
+        """Score of the predictions for n rows.
 
-        Without limits :math:`R^2`, as for all regressors; with them the mean log predictive density of the rows,
-        censored ones by their probability of lying beyond the limit.
+        Without limits the score is :math:`R^2`, as for all regressors. With limits it is the mean log predictive
+        density of the rows; censored rows contribute their log probability of lying beyond the limit.
 
         Parameters
         ----------
         X, y, lower, upper
             As in :meth:`fit`.
         sample_weight : (n,) array, optional
-            Frequency weights of the rows in the mean.
+            Frequency weights of the rows.
 
         Returns
         -------
         float
-            Higher is better; with limits in nats a row.
+            Higher is better; with limits in nats per row.
 
         Raises
         ------
@@ -249,7 +249,7 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         References
         ----------
-        With limits minus (MET12) of the theory pages, by the predictive distribution in place of the normal one.
+        With limits: minus (MET12) of the theory pages, with the predictive distribution instead of the normal one.
 
         Examples
         --------
@@ -279,7 +279,7 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _columns(X: Array) -> dict[str, Array]:
-    """Features by the names that the formula has for them."""
+    """Features by their names in the formula."""
     return {f"x{k}": np.ascontiguousarray(column) for k, column in enumerate(X.T)}
 
 
@@ -289,7 +289,7 @@ def _seed(random_state: Any) -> int:
 
 
 def _read_limits(lower: Any, upper: Any, n: int) -> dict[str, Array]:
-    """Limits that are given, one for each row."""
+    """The given limits, one per row."""
     limits = {}
     for name, given in (("lower", lower), ("upper", upper)):
         if given is None:
@@ -299,9 +299,7 @@ def _read_limits(lower: Any, upper: Any, n: int) -> dict[str, Array]:
         except (TypeError, ValueError):
             values = np.array(np.nan)
         if np.isnan(values).any() or values.shape not in ((), (n,)):
-            raise DataError(
-                f"{name}= must be a number, or one for each of the {n} rows, without NaN; -inf and inf mean no limit."
-            )
+            raise DataError(f"{name}= must be a number, or one per row ({n}), without NaN. -inf and inf mean no limit.")
         kept = np.asarray(given)  # in single precision where it was, which is read as written
         limits[name] = np.broadcast_to(kept if kept.dtype.kind == "f" else values, (n,)).copy()
     return limits

@@ -1,4 +1,4 @@
-"""What runs here: versions of this package, of Python and of what both stand on."""
+"""Versions of this package, of Python and of the packages that it requires."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from tobitgp import compiled
 def show_versions() -> None:
     """Print the versions of tobitgp, Python and the packages that it uses, and whether its core is compiled.
 
-    The numbers that a fit gives are the same either way, to eight digits and more; the compiled core is several times
-    as fast. It is built at installation where there is a C compiler, and ``TOBITGP_COMPILED=0`` in the environment
-    turns it off.
+    Fits with and without the compiled core agree to eight digits or more; the compiled core is several times as fast.
+    It is built at installation if there is a C compiler. Set ``TOBITGP_COMPILED=0`` in the environment to turn it off.
 
     Examples
     --------

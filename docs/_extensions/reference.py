@@ -59,7 +59,7 @@ class CommandHelp(SphinxDirective):
             (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
             parser = commands.choices[self.arguments[0]]
         parser.color = False  # type: ignore[attr-defined]  # read from Python 3.14 on
-        parser.formatter_class = lambda prog: argparse.HelpFormatter(prog, width=WIDTH)
+        parser.formatter_class = lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=WIDTH)
         text = parser.format_help().rstrip()
         return [nodes.literal_block(text, text, language="none")]
 

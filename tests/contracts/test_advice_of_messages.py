@@ -24,7 +24,7 @@ MISTAKES = {
     ),
     "copies": Mistake(
         lambda: at_maximum("y ~ gp(x)", THRICE),
-        "take one of each",
+        "keep one of each",
         (lambda: at_maximum("y ~ gp(x)", THRICE.drop_duplicates()),),
     ),
     "copies by weights": Mistake(
@@ -51,7 +51,7 @@ MISTAKES = {
     ),
     "a value far out": Mistake(
         lambda: fit("far ~ x"),
-        "correct it, drop it, or try family='student'",
+        "Correct it, drop it, or try family='student'",
         (lambda: fit("far ~ x", D.assign(far=D["y"])), lambda: fit("far ~ x", D.drop(3))),
     ),
     "calibration by training rows": Mistake(
@@ -61,7 +61,7 @@ MISTAKES = {
     ),
     "few clusters": Mistake(
         lambda: fit("y ~ x + z", cov_type="cluster", cov_kwds={"groups": "g"}),
-        "estimate fewer parameters, or use other clusters",
+        "Estimate fewer parameters, or use other clusters",
         (
             lambda: fit("y ~ 1", cov_type="cluster", cov_kwds={"groups": "g"}),
             lambda: fit("y ~ x + z", cov_type="cluster", cov_kwds={"groups": "firm"}),
@@ -123,10 +123,10 @@ MISTAKES = {
     # errors about columns
     "a constant column": Mistake(
         lambda: fit("y ~ x + seven"),
-        "leave it out, or take the intercept out by 0 +",
+        "Leave it out, or remove the intercept by 0 +",
         (lambda: fit("y ~ x"), lambda: fit("y ~ 0 + x + seven")),
     ),
-    "a column twice": Mistake(lambda: fit("y ~ x + twice"), "leave one of them out", (lambda: fit("y ~ x"),)),
+    "a column twice": Mistake(lambda: fit("y ~ x + twice"), "Leave one of them out", (lambda: fit("y ~ x"),)),
     "a cubic spline": Mistake(
         lambda: fit("y ~ cr(x, df=4)"), "constraints='center'", (lambda: fit("y ~ cr(x, df=4, constraints='center')"),)
     ),
@@ -140,7 +140,7 @@ MISTAKES = {
         ".dt.to_timestamp()",
         (lambda: fit("y ~ decimal_year(month)", D.assign(month=D["month"].dt.to_timestamp())),),
     ),
-    "dates": Mistake(lambda: fit("y ~ day"), "write decimal_year(day)", (lambda: fit("y ~ decimal_year(day)"),)),
+    "dates": Mistake(lambda: fit("y ~ day"), "Write decimal_year(day)", (lambda: fit("y ~ decimal_year(day)"),)),
     "text among numbers": Mistake(
         lambda: fit("y ~ text"),
         "Make it all numbers or all text",
@@ -148,7 +148,7 @@ MISTAKES = {
     ),
     # errors about families, methods and errors
     "times without a family": Mistake(
-        lambda: fit(TIMES), "needs family=: one of", (lambda: fit(TIMES, family="weibull"),)
+        lambda: fit(TIMES), "requires family=, one of", (lambda: fit(TIMES, family="weibull"),)
     ),
     "times that are negative": Mistake(
         lambda: fit("y ~ x", family="lognormal"),
@@ -164,7 +164,7 @@ MISTAKES = {
     ),
     "clusters without groups": Mistake(
         lambda: fit("y ~ x", cov_type="cluster"),
-        "cov_kwds={'groups': ...}, a column of the data",
+        "cov_kwds={'groups': ...} must be given",
         (lambda: fit("y ~ x", cov_type="cluster", cov_kwds={"groups": "firm"}),),
     ),
     "groups of clusters": Mistake(

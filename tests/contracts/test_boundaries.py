@@ -88,7 +88,7 @@ PAIRS = {
         {"family": tg.PH("weibull")},
         close=1e-5,
     ),
-    "no groups": Pair(
+    "cannot be groups": Pair(
         "low ~ z + (1 | k) | censor(limit)",
         {"fixed": {"sd(re(k))": 1e-9, **FIXED}, **MAXIMUM},
         "low ~ z | censor(limit)",
@@ -135,7 +135,7 @@ def criterion(res):
 
 
 @pytest.mark.quick_cases(
-    "one component, weibull", "nobody cured, weibull", "no width", "no width, times", "no frailty", "no groups"
+    "one component, weibull", "nobody cured, weibull", "no width", "no width, times", "no frailty", "cannot be groups"
 )
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_model_at_its_boundary_is_the_one_without(name):

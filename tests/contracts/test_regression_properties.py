@@ -149,7 +149,7 @@ def test_whatever_comes_is_answered(seed, family, n, terms, sigma, windows):
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", message="Only one row is exact")
         warnings.filterwarnings("ignore", message="(df|Q) (grew beyond|fell below)")
-        warnings.filterwarnings("ignore", message="The factor 'g' has the one level")
+        warnings.filterwarnings("ignore", message="The factor 'g' has only the level")
         try:
             formula = f"interval(lo, hi) ~ {terms}{' | truncate(entry)' if windows else ''}"
             res = tg.fit(formula, data, family=family, method="mle", sigma=sigma)

@@ -142,7 +142,7 @@ def test_whole_weights_without_a_word_of_their_kind_warn() -> None:
         ({"cov_type": "HC0", "cov_kwds": {"weights": "precision"}}, "must be one of"),
         ({"cov_type": "HC0", "cov_kwds": {"weights": "frequency"}}, "must be whole numbers"),
         ({"cov_type": "HC0", "cov_kwds": {"groups": "town"}}, "'groups'"),
-        ({"cov_kwds": {"weights": "sampling"}}, "cov_type must be"),
+        ({"cov_kwds": {"weights": "sampling"}}, "must be combined with cov_type"),
         ({"cov_type": "HC0", "cov_kwds": "sampling"}, "a dict"),
     ],
 )

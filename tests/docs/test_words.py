@@ -87,6 +87,16 @@ HELD += ["lifelines", "sklearn.py", "storage", "survival", "survival_model"]
 # Words that no text of the package has.
 NOWHERE = [r"\b(hold|holds|held) the truth\b", r"\bshall\b", r"\b(drowned|astray)\b"]
 
+# Folders and files whose docstrings are held to PLAIN, and whose errors and warnings are whole sentences.
+SENTENCES = ["__init__.py", "api.py", "cli", "compiled", "data", "datasets", "diagnostics", "distributions", "engines"]
+SENTENCES += ["errors.py", "files.py", "flow", "likelihoods", "metrics", "mixture", "model.py"]
+SENTENCES += ["numerics", "options.py", "posterior", "priors", "regression", "selection", "sklearn.py", "storage"]
+SENTENCES += ["typing.py", "versions.py"]
+# Built-in errors hold causes that a message quotes, and those of attributes have Python's own form.
+QUOTED = ("AttributeError", "MalformedError", "OSError", "FileNotFoundError", "TypeError", "ValueError")
+BEGINS = re.compile(r"[A-Z\"'{]|--|[\w.]+[=(]")  # a capital, a value, an option, or ``argument=value:``
+ENDS = re.compile(r"[.?}]\s*$")
+
 
 def texts(path):
     """String constants with a blank in them: docstrings, messages, descriptions."""
@@ -101,6 +111,40 @@ def messages(path):
     alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in alone]
     return [node.value for node in found if isinstance(node.value, str) and " " in node.value.strip()]
+
+
+def docstrings(path):
+    """Docstrings of a module, its classes and functions, each paragraph on one line."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+    texts = [node.value for node in found if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return [re.sub(r"(?<=\S)\n[ ]*(?=\S)", " ", prose(text)) for text in texts]
+
+
+def literal(node):
+    """The text of a message with braces for what is inserted; None if it is not literal."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else None
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    return None
+
+
+def raised(path):
+    """Literal texts given to ``raise`` and ``warn``, but for errors that hold causes."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        call = node.exc if isinstance(node, ast.Raise) else node
+        if not isinstance(call, ast.Call) or not call.args:
+            continue
+        name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+        text = literal(call.args[0])
+        error = isinstance(node, ast.Raise) and name[:1].isupper() and name not in QUOTED
+        if text is not None and (error or name == "warn"):
+            yield text
+
+
+def is_sentence(text):
+    return bool(BEGINS.match(text) and ENDS.search(text))
 
 
 def forbidden(text, words):
@@ -164,6 +208,34 @@ def test_messages_are_in_plain_english():
     }
     assert len(OF_MESSAGES) == len(PLAIN) - 1
     assert found == {}
+
+
+def in_sentences():
+    found = [p for p in modules() if p.relative_to(CHECKOUT / "tobitgp").parts[0] in SENTENCES]
+    assert {p.relative_to(CHECKOUT / "tobitgp").parts[0] for p in found} == set(SENTENCES)
+    return found
+
+
+@pytest.mark.slow
+def test_docstrings_are_in_plain_english():
+    found = {
+        str(p): bad
+        for p in in_sentences()
+        if (bad := [item for text in docstrings(p) for item in forbidden(text, OF_MESSAGES)])
+    }
+    assert found == {}
+
+
+@pytest.mark.slow
+def test_errors_and_warnings_are_sentences():
+    found = {str(p): bad for p in in_sentences() if (bad := [text for text in raised(p) if not is_sentence(text)])}
+    assert found == {}
+
+
+def test_sentences_are_told_from_pieces(tmp_path):
+    path = tmp_path / "one.py"
+    path.write_text('raise DataError(f"x={1}: must be 2.")\nraise OSError("a cause")\nwarn(f"the {x} is lost")\n')
+    assert [is_sentence(text) for text in raised(path)] == [True, False]
 
 
 def test_messages_are_read_without_docstrings(tmp_path):

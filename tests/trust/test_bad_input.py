@@ -34,15 +34,21 @@ ERRORS = {
         rows(event=column("event", r3=np.nan)),
         TIMES | {"missing": "raise"},
         DataError,
-        r"missing values in 'event' \(1\); first in row 3",
+        r"missing values in 'event' \(1\), first in row 3",
     ),
-    "Surv without a family": ("Surv(time, event) ~ x", rows(), {}, SpecError, "needs family=.*'gaussian'.*'weibull'"),
+    "Surv without a family": (
+        "Surv(time, event) ~ x",
+        rows(),
+        {},
+        SpecError,
+        "requires family=.*'gaussian'.*'weibull'",
+    ),
     "Surv without a family of components": (
         "Surv(time, event) ~ mixture(2)",
         rows(),
         {},
         SpecError,
-        "needs family=.*'poisson'",
+        "requires family=.*'poisson'",
     ),
     "limit of truth values": (
         "y ~ x | censor(b)",
@@ -70,7 +76,7 @@ ERRORS = {
         rows(d=np.where(BELOW, rows()["time"], rows()["time"] / 3)),
         {},
         DataError,
-        r"time equals its limit d in .*and log\(time\) nowhere does.*censor\(log\(d\)\)",
+        r"time equals its limit d in .*but log\(time\) never does.*censor\(log\(d\)\)",
     ),
     "non-detects without limits": (
         "y ~ x | censor(nondetect=b)",

@@ -56,7 +56,7 @@ HEARD = {
         ConvergenceWarning,
         "max_iter",
     ),
-    "one level": ("y ~ x + C(k) | censor(l)", rows(k="a"), {}, UserWarning, "factor 'k' has the one level 'a'"),
+    "one level": ("y ~ x + C(k) | censor(l)", rows(k="a"), {}, UserWarning, "factor 'k' has only the level 'a'"),
     "separated, regression": (SEPARATED, separated(), {}, ConvergenceWarning, "'s' separates the 10 left-censored"),
     "one row, process": ("y ~ gp(x)", rows().head(1), {}, BoundaryWarning, "Only one row is exact"),
     "one censored row": (CURVE, rows().head(1), {}, BoundaryWarning, "No row is exact"),

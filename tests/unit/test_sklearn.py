@@ -113,7 +113,7 @@ def test_names_of_columns_are_kept_and_minded(rows):
 @pytest.mark.parametrize("limit", [np.nan, "a", np.zeros(3), np.full(60, np.nan)])
 def test_limits_that_cannot_be_used(rows, limit):
     X, y = rows
-    with pytest.raises(DataError, match="lower= must be a number, or one for each of the 60 rows"):
+    with pytest.raises(DataError, match="lower= must be a number, or one per row"):
         Regressor().fit(X, y, lower=limit)
 
 
@@ -124,7 +124,7 @@ def test_what_is_refused(rows):
     with pytest.raises(NotFittedError):
         Regressor().predict(X)
     model = clone(Regressor(method="laplace")).fit(X, y)
-    with pytest.raises(SpecError, match="exclude each other"):
+    with pytest.raises(SpecError, match="cannot be combined"):
         model.predict(X, return_std=True, return_cov=True)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tobitgp import api, datasets
+from tobitgp.cli.commands import add_command
 from tobitgp.cli.curves_command import add_curves
 from tobitgp.cli.fit_command import add_fit, save_plot
 from tobitgp.cli.table_files import check_targets, date_columns, load_model, read_data, read_dates, write_table
@@ -27,7 +28,7 @@ DEMO = "nh4 ~ gp(time, kernel='matern32') | censor(limit)"
 BAD_INPUT = 2
 _NUMBERS: dict[str, Any] = {"type": float, "nargs": "+", "action": "extend", "metavar": "NUMBER"}
 _FILE: dict[str, Any] = {"type": Path, "metavar": "FILE"}
-_MODEL: dict[str, Any] = {"type": Path, "help": "fit that `tobitgp fit --save` wrote"}
+_MODEL: dict[str, Any] = {"type": Path, "help": "file written by `tobitgp fit --save` or `res.save()`"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:
-        _mute_what_breaks()  # whoever read the output has seen enough
+        _mute_what_breaks()  # the reader closed the pipe
     except TobitGPError as error:
         print(f"tobitgp: {printable_lines(error)}", file=sys.stderr)
         return BAD_INPUT
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _mute_what_breaks() -> None:
-    """Let output that cannot be written go nowhere: Python would complain again when it closes the stream."""
+    """Discard output that cannot be written; otherwise Python reports it again when it closes the stream."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -73,37 +74,43 @@ def _parser() -> argparse.ArgumentParser:
 
     add_curves(commands)
 
-    one = commands.add_parser("demo", help="fit the bundled ammonium data, print the summary, write the figure")
+    demo = "fit the bundled ammonium data, print the summary and write a figure"
+    one = add_command(commands, "demo", demo, "", "--plot ammonium.pdf")
     one.set_defaults(run=_demo)
-    one.add_argument("--plot", default=Path("tobitgp-demo.png"), **_FILE)
+    target = Path("tobitgp-demo.png")
+    one.add_argument("--plot", default=target, help=f"figure to write, png, pdf or svg (default: {target})", **_FILE)
 
-    one = commands.add_parser("predict", help="predict at the rows of a file from a saved fit")
+    examples = ("fit.tgp new.csv --interval 0.95", "fit.tgp new.csv --what prob --above 10 --keep id --out prob.csv")
+    one = add_command(commands, "predict", "predict the rows of a file from a saved fit", *examples)
     one.set_defaults(run=_predict)
     one.add_argument("model", **_MODEL)
-    one.add_argument("data", type=Path, help="CSV file with a header line, or Parquet")
+    one.add_argument("data", type=Path, help="CSV file with a header line, or Parquet file")
     choices = list(dict.fromkeys((*whats(), *MIXTURE_WHATS, *CureResults._whats)))
-    one.add_argument("--what", choices=choices, help="median by default, uncensored of a mixture")
-    one.add_argument("--q", help="orders of quantiles, with --what quantile", **_NUMBERS)
-    one.add_argument("--below", help="with --what prob", **_NUMBERS)
-    one.add_argument("--above", help="with --what prob", **_NUMBERS)
-    one.add_argument("--interval", type=float, metavar="PROBABILITY", help="as 0.95: add lower and upper")
-    one.add_argument("--se", action="store_true", help="add standard deviations")
-    one.add_argument("--exclude", nargs="+", action="extend", default=[], metavar="TERM", help="set a term to zero")
-    one.add_argument(
-        "--keep", nargs="+", action="extend", default=[], metavar="COLUMN", help="also write these columns, e.g. an id"
-    )
-    one.add_argument("--out", help="CSV or Parquet by its suffix; CSV to stdout without", **_FILE)
+    one.add_argument("--what", choices=choices, help="quantity to predict (default: median; uncensored for mixtures)")
+    one.add_argument("--q", help="probabilities of the quantiles, e.g. 0.1 0.9; requires --what quantile", **_NUMBERS)
+    one.add_argument("--below", help="probability of a response below this value; requires --what prob", **_NUMBERS)
+    one.add_argument("--above", help="probability of a response above this value; requires --what prob", **_NUMBERS)
+    interval = "add columns lower and upper of an interval with this probability, e.g. 0.95"
+    one.add_argument("--interval", type=float, metavar="PROBABILITY", help=interval)
+    one.add_argument("--se", action="store_true", help="add a column of standard errors")
+    excluded = "terms to set to zero, named as in the summary"
+    one.add_argument("--exclude", nargs="+", action="extend", default=[], metavar="TERM", help=excluded)
+    kept = "columns of the data to copy to the output, e.g. an id"
+    one.add_argument("--keep", nargs="+", action="extend", default=[], metavar="COLUMN", help=kept)
+    one.add_argument("--out", help="write CSV or Parquet, by the suffix of the name (default: CSV to stdout)", **_FILE)
 
-    one = commands.add_parser("summary", help="print the summary of a saved fit")
+    one = add_command(commands, "summary", "print the summary of a saved fit", "fit.tgp")
     one.set_defaults(run=_summary)
     one.add_argument("model", **_MODEL)
 
-    one = commands.add_parser("compare", help="rank saved fits of the same response and rows")
+    ranking = "rank saved fits of the same response and rows"
+    one = add_command(commands, "compare", ranking, "linear.tgp smooth.tgp", "a.tgp b.tgp --by aic")
     one.set_defaults(run=_compare)
     one.add_argument("models", nargs="+", metavar="model", **_MODEL)
-    # Saved fits hold no rows, and what is a sum over rows cannot be asked of them.
+    # Saved fits hold no rows, so criteria that sum over rows are not available.
     choices = [name for name, criterion in CRITERIA.items() if not criterion.by_row]
-    one.add_argument("--by", choices=[EVIDENCE, *choices], default=EVIDENCE)
+    by = f"criterion (default: {EVIDENCE}, averaged over the hyper-parameters if every fit has that)"
+    one.add_argument("--by", choices=[EVIDENCE, *choices], default=EVIDENCE, help=by)
     return parser
 
 
@@ -130,10 +137,10 @@ def _predict(options: argparse.Namespace) -> None:
     for name in options.keep:
         if name not in data.columns:
             raise DataError(
-                f"--keep {name}: the data have no such column; they have {', '.join(map(str, data.columns))}."
+                f"--keep {name}: the data have no such column. They have {', '.join(map(str, data.columns))}."
             )
         if name in table.columns:
-            raise DataError(f"--keep {name}: predictions have a column of this name; rename that of the data.")
+            raise DataError(f"--keep {name}: predictions have a column of this name. Rename the column of the data.")
     write_table(data[options.keep].join(table) if options.keep else table, options.out)
 
 

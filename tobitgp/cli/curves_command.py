@@ -1,4 +1,4 @@
-"""``tobitgp curves``: Kaplan and Meier's estimates of groups, their medians, and the log-rank test, without a model."""
+"""``tobitgp curves``: Kaplan-Meier curves of groups, their medians, and the log-rank test, without a model."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from tobitgp.cli.commands import add_command
 from tobitgp.cli.table_files import check_targets, read_data, replacing
 from tobitgp.data.outcome import check_entry
 from tobitgp.errors import DataError
@@ -26,14 +27,15 @@ _OUT = "curves --out"
 
 def add_curves(commands: Any) -> None:
     """Add the command to a parser."""
-    one = commands.add_parser("curves", help="draw Kaplan-Meier curves of groups, print medians and the log-rank test")
+    what = "draw Kaplan-Meier curves of groups, print medians and the log-rank test"
+    one = add_command(commands, "curves", what, "time event lung.csv --by sex --out curves.png")
     one.set_defaults(run=_curves)
     one.add_argument("time", help="column of times")
-    one.add_argument("event", help="column of events: 1 seen, 0 right-censored")
-    one.add_argument("data", type=Path, help="CSV file with a header line, or Parquet")
-    one.add_argument("--by", metavar="COLUMN", help="column of up to eight groups")
-    one.add_argument("--entry", metavar="COLUMN", help="column of times from which rows are at risk")
-    one.add_argument("--out", type=Path, metavar="FILE", help="write a figure with numbers at risk (png, pdf or svg)")
+    one.add_argument("event", help="column of events: 1 for an event, 0 for right-censored")
+    one.add_argument("data", type=Path, help="CSV file with a header line, or Parquet file")
+    one.add_argument("--by", metavar="COLUMN", help="column of at most eight groups to compare")
+    one.add_argument("--entry", metavar="COLUMN", help="column of times at which rows enter the study (late entry)")
+    one.add_argument("--out", type=Path, metavar="FILE", help="write a figure with numbers at risk, png, pdf or svg")
 
 
 def _curves(options: argparse.Namespace) -> None:
@@ -46,7 +48,7 @@ def _curves(options: argparse.Namespace) -> None:
     seen = Seen(response.lower, response.upper, response.weight, response.entry)
     check_entry(seen.lower, seen.entry, training.labels)
     if by is not None and by not in data:
-        raise DataError(f"--by {by}: there is no such column; the file has {', '.join(map(str, data.columns))}.")
+        raise DataError(f"--by {by}: there is no such column. The file has {', '.join(map(str, data.columns))}.")
     groups = read_groups(seen, None if by is None else data[by].loc[training.labels])
     table = summarise_groups(seen, groups).rename_axis(by)
     print(table.to_string(float_format="{:.6g}".format))
@@ -72,4 +74,4 @@ def _save(options: argparse.Namespace, seen: Seen, groups: list[CurveGroup], wor
             figure.savefig(file, format=options.out.suffix[1:].lower(), dpi=150)
     finally:
         plt.close(figure)
-    print(f"\nThe figure is in {options.out}")
+    print(f"\nSaved figure to {options.out}")

@@ -1,4 +1,4 @@
-"""``tobitgp fit``: the arguments of `tobitgp.fit` as options of the same names, and what is written of a fit."""
+"""``tobitgp fit``: the arguments of `tobitgp.fit` as options of the same names, and the files that it writes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tobitgp import api
+from tobitgp.cli.commands import add_command
 from tobitgp.cli.option_values import FAMILIES_WITH_SETTINGS, by_name, numbers, read_inducing, read_value
 from tobitgp.cli.table_files import check_targets, date_columns, names_many, read_data, read_dates, replacing
 from tobitgp.data.table import column_names
@@ -40,27 +41,31 @@ _PAIR: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME=VAL
 _COLUMN: dict[str, Any] = {"metavar": "COLUMN"}
 _NUMBER: dict[str, Any] = {"type": int, "metavar": "NUMBER"}
 _FILE: dict[str, Any] = {"type": Path, "metavar": "FILE"}
+_EXAMPLES = (
+    '"nh4 ~ gp(time) | censor(limit)" nh4.csv --family lognormal --save fit.tgp',
+    '"Surv(time, event) ~ age + C(sex)" lung.csv --family weibull --plot lung.png',
+)
 
 
 def add_fit(commands: Any) -> None:
     """Add the command to a parser."""
-    one = commands.add_parser("fit", help="fit a formula to a CSV or Parquet file and print the summary")
+    one = add_command(commands, "fit", "fit a model to a CSV or Parquet file and print the summary", *_EXAMPLES)
     one.set_defaults(run=_fit)
-    one.add_argument("formula", help='for example "Surv(time, event) ~ gp(age) + C(sex)"')
+    one.add_argument("formula", help='formula in quotes, e.g. "Surv(time, event) ~ gp(age) + C(sex)"')
     one.add_argument(
         "data",
         type=Path,
-        help="CSV file with a header line, or Parquet (.parquet, .pq); dates in CSV are ISO 8601, as 2024-03-31; a "
-        "folder of Parquet files or a pattern in quotes, as 'folder/*.parquet', is never in memory as a whole",
+        help="CSV file with a header line, or Parquet file (.parquet, .pq); dates in CSV must be ISO 8601, e.g. "
+        "2024-03-31; a folder of Parquet files or a pattern in quotes, e.g. 'folder/*.parquet', is read in partitions",
     )
     _add_family(one)
     _add_method(one)
     _add_model(one)
-    one.add_argument("--save", help="write the fit, for predict, compare and summary", **_FILE)
-    one.add_argument("--plot", help="write a figure of the fit (png, pdf or svg)", **_FILE)
-    one.add_argument("--report", help="write a page of tables, figures and checks (html)", **_FILE)
-    one.add_argument("--check", action="store_true", help="print what the diagnostics find")
-    one.add_argument("--quiet", action="store_true", help="no progress line")
+    one.add_argument("--save", help="save the fit for predict, compare and summary", **_FILE)
+    one.add_argument("--plot", help="write a figure of the fit, png, pdf or svg", **_FILE)
+    one.add_argument("--report", help="write an HTML page of tables, figures and checks", **_FILE)
+    one.add_argument("--check", action="store_true", help="print the findings of the diagnostics")
+    one.add_argument("--quiet", action="store_true", help="show no progress line")
 
 
 def _add_family(one: argparse.ArgumentParser) -> None:
@@ -70,13 +75,14 @@ def _add_family(one: argparse.ArgumentParser) -> None:
         "--family",
         metavar="FAMILY",
         action="append",
-        help=f"distribution of the response, default gaussian, required for Surv: {names}; or one with settings in "
-        f'quotes, e.g. "Student(df=4)": {calls}; repeat it as CAUSE=FAMILY for a family of each competing cause',
+        help=f"distribution of the response (default: gaussian; required for Surv): {names}; or one with settings in "
+        f'quotes, e.g. "Student(df=4)": {calls}; for competing risks, repeat as CAUSE=FAMILY',
     )
-    one.add_argument("--baseline", choices=BASELINES, help="with --family ph; gp without it")
-    one.add_argument("--df", help=f"with --baseline spline: knots and 1; {DF} without it", **_NUMBER)
-    one.add_argument("--link", choices=LINKS, help="with --baseline spline; hazard without it")
-    one.add_argument("--frailty", choices=["gamma"], help="of the groups of (1 | g), with a parametric --baseline")
+    one.add_argument("--baseline", choices=BASELINES, help="baseline hazard, with --family ph (default: gp)")
+    one.add_argument("--df", help=f"number of inner knots plus 1, with --baseline spline (default: {DF})", **_NUMBER)
+    one.add_argument("--link", choices=LINKS, help="scale of the spline, with --baseline spline (default: hazard)")
+    frailty = "gamma frailty shared within the groups of (1 | g); requires a parametric --baseline"
+    one.add_argument("--frailty", choices=["gamma"], help=frailty)
 
 
 def _add_method(one: argparse.ArgumentParser) -> None:
@@ -85,54 +91,54 @@ def _add_method(one: argparse.ArgumentParser) -> None:
         default="auto",
         metavar="METHOD",
         help=f'{", ".join(["auto", *METHODS])}, or one with settings in quotes, e.g. "EP(damping=0.5)"; '
-        f"auto is {MLE.name} for a formula without gp() and re() unless --hyper, --inducing, --n-starts, --tol or "
-        f"--start ask for more; {', '.join(MIXTURE_METHODS)} fit y ~ mixture(2)",
+        f"auto uses {MLE.name} for a formula without gp() and re(), unless --hyper, --inducing, --n-starts, --tol or "
+        f"--start is given; {', '.join(MIXTURE_METHODS)} are for mixtures, y ~ mixture(2)",
     )
-    one.add_argument("--bound", choices=BOUNDS, help="with --method vi; exact without it")
+    one.add_argument("--bound", choices=BOUNDS, help="bound of the log-likelihood, with --method vi (default: exact)")
     one.add_argument(
         "--hyper",
         choices=["auto", "integrate", "maximize"],
-        help="average over hyper-parameters, or maximise; of a posterior, default auto",
+        help="average over the hyper-parameters (integrate) or use their mode (maximize); default: auto",
     )
-    one.add_argument("--inducing", help="auto, none, or a number of inducing inputs; auto without it")
-    one.add_argument("--n-starts", help="starts of the search, of a posterior or a mixture", **_NUMBER)
-    one.add_argument("--max-iter", help="iterations of the optimiser", **_NUMBER)
-    one.add_argument("--tol", type=float, metavar="NUMBER", help="where the search stops, of a posterior or a mixture")
-    one.add_argument("--rng", help="seed of the random numbers of a method; the same ones without it", **_NUMBER)
-    one.add_argument("--fixed", help="fix a parameter, natural scale; repeatable", **_PAIR)
-    one.add_argument("--start", help="where the search starts, natural scale; repeatable", **_PAIR)
+    one.add_argument("--inducing", help="number of inducing inputs, auto or none (default: auto)")
+    one.add_argument("--n-starts", help="number of starts, for posteriors and mixtures", **_NUMBER)
+    one.add_argument("--max-iter", help="maximum number of iterations", **_NUMBER)
+    one.add_argument("--tol", type=float, metavar="NUMBER", help="stopping tolerance, for posteriors and mixtures")
+    one.add_argument("--rng", help="seed of the random numbers (default: the same ones in every run)", **_NUMBER)
+    one.add_argument("--fixed", help="fixed value of a parameter, natural scale; repeatable", **_PAIR)
+    one.add_argument("--start", help="starting value of a parameter, natural scale; repeatable", **_PAIR)
 
 
 def _add_model(one: argparse.ArgumentParser) -> None:
-    scale = 'formula of the log noise scale, as "~ z"; with gp() and re() in it by --method ep'
+    scale = 'formula for the log noise scale, e.g. "~ z"; gp() and re() require a posterior, e.g. --method ep'
     one.add_argument("--sigma", metavar="FORMULA", help=scale)
-    one.add_argument("--cure", metavar="FORMULA", help='formula of the logit of being cured, as "~ z"')
-    more = 'formula of another parameter of the rows, as "shape=~ z", by maximum likelihood; repeatable'
+    one.add_argument("--cure", metavar="FORMULA", help='formula for the log odds of being cured, e.g. "~ z"')
+    more = 'formula for another parameter, e.g. "shape=~ z", by maximum likelihood; repeatable'
     one.add_argument("--formulas", help=more, **_PAIR | {"metavar": "NAME=FORMULA"})
-    one.add_argument("--rescor", action="store_true", help="let residuals of mvbind(y1, y2) be correlated")
-    one.add_argument("--id", help="column that names the subject of rows whose covariates change", **_COLUMN)
+    one.add_argument("--rescor", action="store_true", help="let the residuals of mvbind(y1, y2) be correlated")
+    one.add_argument("--id", help="column of subjects, for covariates that change over time", **_COLUMN)
     one.add_argument("--weights", help="column of frequency or sampling weights; see --cov-kwds", **_COLUMN)
     one.add_argument("--var-weights", help="column of weights that divide the variance of the noise", **_COLUMN)
-    one.add_argument("--cov-type", choices=KINDS, default="nonrobust", help="standard errors by maximum likelihood")
+    one.add_argument("--cov-type", choices=KINDS, default="nonrobust", help="covariance of the estimates (method mle)")
     one.add_argument(
         "--cov-kwds",
         help="option of a robust --cov-type: weights=sampling, weights=frequency, groups=COLUMN or "
         "use_correction=True; repeatable",
         **_PAIR,
     )
-    told = "errors clustered by a column, as --cov-type cluster --cov-kwds groups=COLUMN; again for another direction"
-    one.add_argument("--cluster", action="append", default=[], help=told, **_COLUMN)
+    cluster = "standard errors clustered by this column; repeatable for multiway clustering"
+    one.add_argument("--cluster", action="append", default=[], help=cluster, **_COLUMN)
     one.add_argument(
         "--censored",
         choices=["model", "drop", "ignore"],
         default="model",
-        help="model censored rows, leave them out, or take their limits as values; default model",
+        help="model censored rows (default), leave them out, or treat their limits as values",
     )
     one.add_argument(
         "--missing",
         choices=["drop", "raise"],
         default="drop",
-        help="leave out rows with missing values, or stop with an error; default drop",
+        help="leave out rows with missing values (default), or stop with an error",
     )
 
 
@@ -141,8 +147,8 @@ def _fit(options: argparse.Namespace) -> None:
     targets = {"--save": options.save, "--plot": options.plot, "--report": options.report}
     check_targets(targets, read=[options.data])
     if many and options.plot is not None:
-        remedy = "leave it out, and --save the fit for predictions"
-        raise SpecError(f"--plot {options.plot}: fits to a folder or a pattern hold no rows to draw; {remedy}.")
+        remedy = "Leave --plot out, and --save the fit for predictions"
+        raise SpecError(f"--plot {options.plot}: fits to a folder or a pattern hold no rows to draw. {remedy}.")
     given = _arguments(options)
     result: Any = api.fit(**given | {"data": str(options.data) if many else _read(options, given["family"])})
     if options.save is not None:
@@ -151,16 +157,16 @@ def _fit(options: argparse.Namespace) -> None:
     if options.check:
         print(f"\n{result.check()}")
     if options.save is not None:
-        print(f"\nThe fit is in {options.save}")
+        print(f"\nSaved fit to {options.save}")
     if options.plot is not None:
         save_plot(result, options.plot)
     if options.report is not None:
         result.report(options.report)
-        print(f"\nThe report is in {options.report}")
+        print(f"\nSaved report to {options.report}")
 
 
 def _arguments(options: argparse.Namespace) -> dict[str, Any]:
-    """Arguments of `tobitgp.fit`, which options of the same names give."""
+    """Arguments of `tobitgp.fit` from the options of the same names."""
     names = inspect.signature(api.fit).parameters
     given = {name: getattr(options, name) for name in names if hasattr(options, name)}
     return given | {
@@ -278,4 +284,4 @@ def save_plot(result: Any, target: Path) -> None:
             figure.savefig(file, format=target.suffix[1:].lower(), dpi=150, bbox_inches="tight")
     finally:
         plt.close(figure)
-    print(f"\nThe figure is in {target}")
+    print(f"\nSaved figure to {target}")

@@ -46,9 +46,9 @@ def by_name(option: str, pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not (name and equals and text):
-            raise SpecError(f"{option} {pair}: NAME=VALUE is needed.")
+            raise SpecError(f"{option} {pair}: must have the form NAME=VALUE.")
         if name in out:
-            raise SpecError(f"{option} {pair}: {name} is given twice; leave one out.")
+            raise SpecError(f"{option} {pair}: {name} is given twice. Leave one out.")
         out[name] = text
     return out
 
@@ -59,11 +59,11 @@ def numbers(option: str, pairs: Sequence[str]) -> dict[str, float]:
     for pair in pairs:
         name, _, value = pair.rpartition("=")
         if name in out:
-            raise SpecError(f"{option} {pair}: {name} is given twice; leave one out.")
+            raise SpecError(f"{option} {pair}: {name} is given twice. Leave one out.")
         try:
             out[name] = float(value)
         except ValueError:
-            raise SpecError(f"{option} {pair}: NAME=VALUE with a number is needed, as {option} sigma=0.4.") from None
+            raise SpecError(f"{option} {pair}: must have the form NAME=NUMBER, e.g. {option} sigma=0.4.") from None
     return out
 
 
@@ -73,4 +73,4 @@ def read_inducing(text: str) -> str | int | None:
         return None if text == "none" else text
     if text.isdigit() and int(text) > 0:
         return int(text)
-    raise SpecError(f"--inducing {text}: auto, none, or a number of at least 1 is allowed.")
+    raise SpecError(f"--inducing {text}: must be auto, none, or a whole number of at least 1.")

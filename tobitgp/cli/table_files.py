@@ -24,7 +24,7 @@ PARQUET = (".parquet", ".pq")
 _SEPARATORS = {";": "semicolons", "\t": "tabs"}
 _FIGURES = (".png", ".pdf", ".svg")
 SUFFIXES = {"--plot": _FIGURES, "curves --out": _FIGURES, "--report": PAGES, "--out": (".csv", *PARQUET)}
-_NO_PYARROW = "Parquet needs the package pyarrow; install it by: pip install 'tobitgp[parquet]'"
+_NO_PYARROW = "Parquet files require the package pyarrow. Run: pip install 'tobitgp[parquet]'"
 
 
 def names_many(path: Path) -> bool:
@@ -37,7 +37,7 @@ def read_data(path: Path, text: Iterable[str] = ()) -> pd.DataFrame:
     import pandas as pd
 
     if names_many(path):
-        raise DataError(f"{str(path)!r} is a folder or a pattern; one file is read at a time here.")
+        raise DataError(f"{str(path)!r} is a folder or a pattern. Give the name of one file.")
     parquet = path.suffix.lower() in PARQUET
     if not path.exists():
         raise DataError(f"There is no file {str(path)!r}.")
@@ -52,10 +52,10 @@ def read_data(path: Path, text: Iterable[str] = ()) -> pd.DataFrame:
 
 
 def _read_csv(path: Path, text: Iterable[str]) -> pd.DataFrame:
-    """Read a table whose columns are called what the file calls them, where pandas makes y and y.1 of y and y."""
+    """Read a table with the column names of the file; pandas would rename repeated names, y and y to y and y.1."""
     import pandas as pd
 
-    file = path if path.is_file() else BytesIO(path.read_bytes())  # what comes through a pipe comes once
+    file = path if path.is_file() else BytesIO(path.read_bytes())  # a pipe can be read only once
 
     def read(**options: Any) -> pd.DataFrame:
         if isinstance(file, BytesIO):
@@ -84,7 +84,7 @@ def _refuse_separator(names: Iterable[str], path: Path) -> None:
 
 
 def _refuse_nameless(read: Callable[..., pd.DataFrame]) -> None:
-    """Refuse rows with more fields than the header has names: without labels they read otherwise, or with a warning."""
+    """Raise an error for rows with more fields than names in the header, which pandas would read as row labels."""
     first = read(nrows=1)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
@@ -93,18 +93,18 @@ def _refuse_nameless(read: Callable[..., pd.DataFrame]) -> None:
         names, fields = len(first.columns), len(first.columns) + first.index.nlevels
         raise ValueError(
             f"its header has {names} name{'s' * (names != 1)}, its first row {fields} fields. Give every field a name, "
-            "that of row names too; a comma at the end of a row begins one more field."
+            "also that of row names. A comma at the end of a row begins one more field."
         )
 
 
 def date_columns(parts: Iterable[LinearPart]) -> list[str]:
-    """Columns that formulas, of the model and of its noise scale, may take for dates."""
+    """Columns that the formulas of the model and of its noise scale may treat as dates."""
     variables = [variable for part in parts for variable in part.variables]
     return list(dict.fromkeys(variable.name for variable in variables if variable.date or variable.beside))
 
 
 def read_dates(data: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
-    """Make dates of text in some columns."""
+    """Convert text to dates in some columns."""
     import pandas as pd
 
     read = {}
@@ -137,7 +137,7 @@ def write_table(table: pd.DataFrame, target: Path | None) -> None:
 
 
 def check_targets(targets: Mapping[str, Path | None], read: Iterable[Path] = ()) -> None:
-    """Refuse places that cannot be written to, or must not be, before any work is done."""
+    """Raise an error for targets that cannot or must not be written to, before any work is done."""
     taken = {os.path.realpath(path): str(path) for path in read}
     for option, target in targets.items():
         if target is None:
@@ -148,8 +148,8 @@ def check_targets(targets: Mapping[str, Path | None], read: Iterable[Path] = ())
             f"there is no folder {folder!r}.": not target.parent.is_dir(),
             "this is a folder.": target.is_dir(),
             "this is not an ordinary file.": target.exists() and not target.is_file(),
-            f"the name ends in one of {', '.join(allowed)}.": target.suffix.lower() not in allowed,
-            f"this would replace {taken.get(place)}; name another file.": place in taken,
+            f"the name must end in one of {', '.join(allowed)}.": target.suffix.lower() not in allowed,
+            f"this would replace {taken.get(place)}. Name another file.": place in taken,
             f"the folder {folder!r} cannot be written to.": not os.access(os.path.dirname(place), os.W_OK),
         }
         for words, wrong in problems.items():
@@ -160,7 +160,7 @@ def check_targets(targets: Mapping[str, Path | None], read: Iterable[Path] = ())
 
 @contextmanager
 def replacing(target: Path, option: str) -> Iterator[BinaryIO]:
-    """Give a file to write to, which takes its place once all is written."""
+    """Open a file to write to, which replaces the target once everything is written."""
     try:
         with whole_file(target) as file:
             yield file

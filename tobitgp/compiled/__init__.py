@@ -1,7 +1,7 @@
-"""The compiled core, optional: what every evaluation of a process's evidence does, in C.
+"""The optional compiled core: evaluation of a process's evidence in C.
 
-Where a compiler was at hand when the package was installed, the folder holds the library ``core`` beside its sources,
-and evaluations that it knows run there; all others, and all without it, run in :mod:`tobitgp.inference`.
+If a compiler was available when the package was installed, the folder contains the library ``core`` next to its
+sources, which runs the evaluations that it supports. All others run in :mod:`tobitgp.inference`.
 """
 
 from tobitgp.compiled.library import state

@@ -1,7 +1,7 @@
-"""Compiling the core, and telling whether a library is the one that was compiled from these sources.
+"""Compile the core, and check whether a library was compiled from these sources.
 
-Beside the library a manifest holds checksums of its file, of its sources and of :mod:`tobitgp.compiled.interface`. Only
-the standard library is imported, since the build of the package runs this file alone.
+A manifest next to the library holds checksums of its file, of its sources and of :mod:`tobitgp.compiled.interface`.
+Only the standard library is imported, since the build of the package runs this file alone.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ FLAGS = ("-std=c11", "-O3", "-fPIC", "-fopenmp-simd", "-fno-math-errno", "-Wall"
 
 
 def build(folder: Path, *more: str) -> list[Path]:
-    """Compile the core of a folder beside its sources, with more flags; where that fails, what was there stays.
+    """Compile the core of a folder next to its sources, with more flags; if that fails, existing files are kept.
 
-    Gives the files that were made.
+    Returns the files that were written.
     """
     library, manifest = folder / NAME, folder / MANIFEST
     compile_core(folder, library, *more)
@@ -39,17 +39,17 @@ def build(folder: Path, *more: str) -> list[Path]:
 def compile_core(folder: Path, library: Path, *more: str) -> None:
     """Compile the C files of a folder into a shared library, with more flags.
 
-    Raises OSError without a compiler, and CalledProcessError where it fails.
+    Raises OSError without a compiler, and CalledProcessError if the compilation fails.
     """
     try:
         compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
     except ValueError as error:
-        raise OSError(f"CC={os.environ['CC']!r} is not a command: {error}") from None
+        raise OSError(f"CC={os.environ['CC']!r}: is not a valid command ({error}).") from None
     if shutil.which(compiler[0]) is None:
-        raise FileNotFoundError(f"there is no C compiler {compiler[0]!r}")
+        raise FileNotFoundError(f"There is no C compiler {compiler[0]!r}.")
     sources = sorted(map(str, folder.glob("*.c")))
     if not sources:
-        raise FileNotFoundError(f"there are no C sources in {folder}; pip install tobitgp from its sources")
+        raise FileNotFoundError(f"There are no C sources in {folder}. Install tobitgp from its sources with pip.")
     with tempfile.TemporaryDirectory(dir=library.parent) as scratch:
         built = Path(scratch) / library.name
         subprocess.run([*compiler, *FLAGS, *more, *sources, "-shared", "-o", str(built), "-lm"], check=True)
@@ -57,7 +57,7 @@ def compile_core(folder: Path, library: Path, *more: str) -> None:
 
 
 def what_is_wrong(folder: Path) -> str | None:
-    """Why the library of a folder is not to be used; None where it was compiled from these sources."""
+    """Why the library of a folder cannot be used; None if it was compiled from these sources."""
     try:
         sums = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         known = {name: str(sums[name]) for name in ("interface", "sources", "library")}

@@ -10,4 +10,4 @@ if __name__ == "__main__":
     try:
         print("compiled", *build(Path(__file__).parent))
     except (OSError, subprocess.CalledProcessError) as error:
-        sys.exit(f"The core was not compiled: {error}. Without it, fits are the same, but slower.")
+        sys.exit(f"The core was not compiled: {error}. Without it, results are the same, but fits are slower.")

@@ -1,4 +1,4 @@
-"""The shared library: where it is, and what it is given of BLAS, LAPACK, special functions and tables."""
+"""The shared library: its location, and the BLAS, LAPACK and special functions and tables that are passed to it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _LOCK = Lock()
 
 
 def load() -> Any:
-    """The library, ready for use; None where it was not built, cannot be used or is turned off."""
+    """The library, ready for use; None if it was not built, cannot be used or is turned off."""
     with _LOCK:
         return _load()
 
@@ -69,7 +69,7 @@ def _load() -> Any:
 
 
 def open_core(folder: Path) -> Any:
-    """The library of a folder; None, with a warning, where it is not that of the package's sources and this machine."""
+    """The library of a folder; None, with a warning, if it does not match the package's sources and this machine."""
     path = folder / NAME
     if not path.exists():
         return None
@@ -80,8 +80,8 @@ def open_core(folder: Path) -> Any:
         except (OSError, AttributeError) as error:
             reason = f"it cannot be loaded on this machine ({error})"
     warnings.warn(
-        f"The compiled core {path} is not used: {reason}. Fits are the same, but slower. To compile it again, "
-        f"run python -m tobitgp.compiled.compile; to use none, delete the file or set {SWITCH}=0.",
+        f"The compiled core {path} is not used: {reason}. Results are the same, but fits are slower. To compile it "
+        f"again, run python -m tobitgp.compiled.compile. To work without it, delete the file or set {SWITCH}=0.",
         RuntimeWarning,
         stacklevel=user_level(),
     )
@@ -100,7 +100,7 @@ def _set_up(path: Path) -> Any:
 
 
 def state() -> str:
-    """Which of the two runs, in words."""
+    """Whether the compiled core or pure Python runs, in words."""
     if load() is not None:
         return "compiled"
     if os.environ.get(SWITCH) == "0":
@@ -124,8 +124,8 @@ def _pointer(module: Any, name: str) -> int:
     return int(pointer(capsule, signature(capsule)))
 
 
-# Largest sd, in units of the bends, that Gauss-Hermite rules around the mode serve to some 1e-11 and 1e-8 of log Z, its
-# derivatives in units of sd and the slope in log sigma: of Gumbel and generalised gamma noise, and of logistic and
+# Largest sd, in units of the bends, for which Gauss-Hermite rules around the mode reach some 1e-11 and 1e-8 of log Z,
+# its derivatives in units of sd and the slope in log sigma: Gumbel and generalised gamma noise, then logistic and
 # Student's.
 _STEEP = (0.03, 6), (0.07, 8), (0.14, 10), (0.4, 14), (0.6, 20), (0.75, 32), (0.75, 32)
 _STEEP_ROUGH = (0.03, 4), (0.07, 6), (0.25, 8), (0.3, 10), (0.6, 14), (0.75, 20), (0.75, 20)

@@ -25,7 +25,7 @@ class Absorbed:
 
     @classmethod
     def of(cls, sparse: Any, own: slice) -> Absorbed:
-        """Of a sparse matrix (n, p) whose rows have an entry in one at most of the columns ``own``."""
+        """Columns of a sparse matrix (n, p) whose rows have an entry in one at most of the columns ``own``."""
         rows = sparse[:, own].tocoo()
         value, code = np.zeros(sparse.shape[0]), np.zeros(sparse.shape[0], dtype=np.intp)
         value[rows.row], code[rows.row] = rows.data, rows.col
@@ -34,7 +34,7 @@ class Absorbed:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the columns."""
+        """Shape of the columns."""
         return len(self.value), self.common.shape[1] + self.size
 
     def __len__(self) -> int:
@@ -47,7 +47,7 @@ class Absorbed:
         return replace(self, common=np.abs(self.common), value=np.abs(self.value))
 
     def split(self, beta: Any) -> tuple[Any, Any]:
-        """What goes with the other columns (c, ...) and what with the factor's (size, ...), of values (p, ...)."""
+        """Values (p, ...) split into those of the other columns (c, ...) and those of the factor's (size, ...)."""
         own = slice(self.start, self.start + self.size)
         return np.delete(beta, own, axis=0), beta[own]
 
@@ -96,7 +96,7 @@ class Absorbed:
         return replace(self, common=self.common * common, value=np.where(own[self.code], self.value, 0.0))
 
     def less_levels(self, y: Array) -> Array:
-        """Columns (n, k) less what the factor's columns tell of them."""
+        """Residuals of columns (n, k) after regression on the factor's columns."""
         squares = self.sums(self.value)
         slopes = self.sums(y) / np.where(squares > 0.0, squares, 1.0)[:, None]
         return y - self.value[:, None] * slopes[self.code]

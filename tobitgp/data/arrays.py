@@ -24,7 +24,7 @@ def take(value: Element, at: slice | BoolArray | IntArray) -> Element:
 
 
 def join(values: Sequence[Element], how: Callable[[Sequence[Any]], Any] = np.concatenate) -> Element:
-    """Equal dataclasses or tuples with their arrays after one another; what is no array is the first's."""
+    """Concatenate the arrays of equal dataclasses or tuples; other fields are those of the first."""
     return values[0] if len(values) == 1 else _combine(values, how)
 
 
@@ -75,7 +75,7 @@ class HasRows:
 
 @dataclass(frozen=True, slots=True)
 class CensoredResponse(HasRows):
-    """What is known of each row's y, in the user's units."""
+    """What is known about each row's y, in the user's units."""
 
     lower: Array  # (n,), y lies in (lower, upper]
     upper: Array  # (n,), y lies in (lower, upper]
@@ -180,7 +180,7 @@ class KindRows:
     weight: Array  # (n,)
     width: Array  # (n,), ``upper - lower``, taken before anything was rounded away: intervals may be narrow
     window: Window | None = None  # of truncated rows
-    instrument: Instrument | None = None  # limits, on exact rows too, where they were asked for
+    instrument: Instrument | None = None  # limits, also of exact rows, on request
     side: IntArray | None = None  # (n,), which censoring noise a row has, where each one-sided row has its own
     spread: Array | None = None  # (n,), standard deviation of the noise in units of sigma, where rows differ
     scales: Array | None = None  # (n, 1 + q), its logarithm's known part and standardised columns, where it has some
@@ -273,16 +273,16 @@ def draw_rows(counts: Sequence[int], size: int, rng: int | np.random.Generator |
     return [np.sort(rng.choice(count, k, replace=False)) for count, k in zip(counts, keep, strict=True)]
 
 
-_NEED = "bound='karlova' takes the limits of the instrument in every row"
+_NEED = "bound='karlova' requires the censoring limits of every row"
 
 
 def with_limits(problem: Problem, response: CensoredResponse, known_mean: Array) -> Problem:
     """The problem with the limits of every row, standardised as its ends are; known_mean (n,)."""
     limits = np.stack([response.limit_lower, response.limit_upper])
     if any(rows.window is not None or rows.kind == "interval" for rows in problem.rows):
-        raise SpecError(f"{_NEED}; it has no formula for rows that are truncated or known to an interval.")
+        raise SpecError(f"{_NEED}, and does not support truncated or interval-censored rows.")
     if np.isnan(limits).any():
-        raise SpecError(f"{_NEED}, and here they are unknown; write them as censor(lower, upper).")
+        raise SpecError(f"{_NEED}, which are unknown here. Write them as censor(lower, upper).")
     if problem.units.log_time:
         with np.errstate(divide="ignore"):
             limits = np.log(np.maximum(limits, 0.0))

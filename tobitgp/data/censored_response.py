@@ -43,15 +43,15 @@ def warn_unmet_limits(counts: Mapping[str, int], limits: Sequence[Array | float]
 
 
 def _flag_for_limit(what: str, text: str, side: str) -> str:
-    """Say of a limit that it looks like a flag, and how that is written."""
-    flag = f"censor(event={text}), 1 where the value was seen"
+    """Message that a limit looks like a flag, and how to write a flag."""
+    flag = f"censor(event={text}), 1 for observed values"
     if side == "lower":
-        flag = f"censor(nondetect={text}), 1 below its limit"
-    return f"{what}, as a flag of rows would; limits are values of the response. A flag is written {flag}"
+        flag = f"censor(nondetect={text}), 1 for values below the limit"
+    return f"{what}, like a flag; limits must be values of the response. Write a flag as {flag}."
 
 
 def refuse_misread_limits(spec: ModelSpec, table: Table) -> None:
-    """Refuse limits of training rows that look like a flag, or like those of the response before its transformation."""
+    """Raise an error for limits that look like a flag, or like limits of the untransformed response."""
     if spec.response.kind != "value" or spec.censoring is None or not (spec.flag is None or spec.limit):
         return
     response = spec.response.value
@@ -67,19 +67,19 @@ def refuse_misread_limits(spec: ModelSpec, table: Table) -> None:
         flags = spec.flag is None and bare_column(limit, table) is not None
         if flags and set(np.unique(values)) == {0.0, 1.0} and (beyond.any() or not met):
             what = f"The {side} limit {limit.text} holds only 0 and 1"
-            rest = f"; where they are limits indeed, write 0 + {limit.text}"
+            rest = f" If they are limits, write 0 + {limit.text}."
             raise DataError(_flag_for_limit(what, limit.text, side) + rest)
         at = table.columns[names[0]].values == values if transformed and not met else np.zeros(table.n, dtype=bool)
         if at.any():
             there = re.sub(rf"(?<!\w){re.escape(names[0])}(?!\w)", limit.text, response.text)
             raise DataError(
-                f"{names[0]} equals its limit {limit.text} in {table.rows(at)}, and {response.text} nowhere does: the "
-                f"limits of {response.text} are on its own scale, censor({there})."
+                f"{names[0]} equals its limit {limit.text} in {table.rows(at)}, but {response.text} never does. Give "
+                f"the limits of {response.text} on its own scale, censor({there})."
             )
 
 
 def refuse_unknown_limits(spec: ModelSpec, table: Table, unknown: BoolArray) -> None:
-    """Refuse rows that are said to lie below a detection limit, and hold none."""
+    """Raise an error for rows that are flagged as below a detection limit but hold no limit."""
     if spec.flag is None or spec.flag.codes == "event" or not unknown.any():
         return
     below = unknown.copy()
@@ -87,20 +87,20 @@ def refuse_unknown_limits(spec: ModelSpec, table: Table, unknown: BoolArray) -> 
     if below.any():
         where = f"{spec.response.value.text} is missing in {table.rows(below)}"
         raise DataError(
-            f"{where}, which {spec.flag.how}{spec.flag.text}) says are below a detection limit. Such rows carry "
-            "information: put the limit there, or leave them out."
+            f"{where}, which {spec.flag.how}{spec.flag.text}) marks as below a detection limit. Such rows are "
+            "informative: put the limit there, or leave them out."
         )
 
 
 Censored = Literal["model", "drop", "ignore"]
 UNKNOWN_LIMITS = (
-    "The limits are unknown: Surv(), interval(), the flags of censor() and limits in text say which rows were "
-    "censored, not where the others would have been; write censor(lower, upper) with the limits of each row"
+    "The limits are unknown: Surv(), interval(), flags of censor() and limits in text define which rows are censored, "
+    "but not the limits of the other rows. Write censor(lower, upper) with the limits of each row"
 )
 
 
 def recognise_text(spec: ModelSpec, table: Table) -> ModelSpec:
-    """Find out whether the response is a column of text, in which ``<0.5`` may stand."""
+    """Find out whether the response is a column of text, which may contain ``<0.5``."""
     _refuse_text_limits(spec, table)
     column = bare_column(spec.response.value, table)
     if spec.response.kind != "value" or spec.flag is not None or column is None or column.levels is None:
@@ -123,7 +123,7 @@ def recognise_duration(spec: ModelSpec, table: Table) -> ModelSpec:
 
 
 def build_response(spec: ModelSpec, table: Table, weight: Array) -> CensoredResponse:
-    """Say what is known of y in every row; see :func:`read_response`."""
+    """The information about y in every row; see :func:`read_response`."""
     response, _, beyond = read_response(spec, table, weight)
     warn_beyond(table.name_rows(beyond))
     return response
@@ -132,7 +132,7 @@ def build_response(spec: ModelSpec, table: Table, weight: Array) -> CensoredResp
 def read_response(
     spec: ModelSpec, table: Table, weight: Array, *, censored: Censored = "model"
 ) -> tuple[CensoredResponse, IntArray, BoolArray]:
-    """Say what is known of y in every row; ends beyond 1e140 in size, which stand for none, are infinite.
+    """The information about y in every row; ends beyond 1e140 in size, which mean none, are infinite.
 
     Shapes: weight (n,); gives kind, beyond (n,).
     """
@@ -177,13 +177,13 @@ def read_response(
 
 
 def _refuse_late_entry(wrong: BoolArray, spec: ModelSpec, table: Table) -> None:
-    """Refuse right-censored rows that end at or before their entry, and so were never seen."""
+    """Raise an error for right-censored rows that end at or before their entry, and so were never observed."""
     if wrong.any():
         assert spec.truncation is not None
         time, entry = (end.text if end else "" for end in (spec.response.value, spec.truncation.lower))
         raise DataError(
-            f"{time} is not after {entry} in {table.rows(wrong)}: where a row ends at or before its entry, nothing "
-            "could have been observed. Correct or drop such rows."
+            f"{time} is not after {entry} in {table.rows(wrong)}: a row that ends at or before its entry "
+            "cannot have been observed. Correct or drop such rows."
         )
 
 
@@ -195,13 +195,13 @@ def _roundings(spec: ModelSpec, table: Table, other: Expression | None) -> Array
 def warn_beyond(rows: RowNames) -> None:
     """One warning for values beyond their limits, where there are any."""
     if rows.count:
-        have, they = ("value lies", "it is") if rows.count == 1 else ("values lie", "they are")
-        message = f"{rows.count} {have} beyond the limits ({rows}); {they} taken as censored at the limit"
+        have, they = ("value is", "It is") if rows.count == 1 else ("values are", "They are")
+        message = f"{rows.count} {have} beyond the limits ({rows}). {they} treated as censored at the limit."
         warnings.warn(message, UserWarning, stacklevel=user_level())
 
 
 def unknown_rows(spec: ModelSpec, table: Table) -> BoolArray:
-    """Rows that say nothing of the response: it is missing, or both of its ends are open; gives (n,)."""
+    """Rows without information about the response: it is missing, or both ends are open; gives (n,)."""
     if spec.response.kind == "interval":
         return open_rows(spec, table)
     unknown = table.missing(spec.names("response"))
@@ -234,30 +234,30 @@ def _limits_below(limit: Expression, below: BoolArray, table: Table) -> Array:
     values = evaluate(limit, table)
     wrong = below & ~np.isfinite(values)
     if wrong.any():
-        what = f"Non-detects need a limit, and {limit.text} is not a finite number in {table.rows(wrong)}"
-        raise DataError(f"{what}; correct these rows or leave them out.")
+        what = f"Non-detects must have a limit, but {limit.text} is not a finite number in {table.rows(wrong)}"
+        raise DataError(f"{what}. Correct these rows or leave them out.")
     return values
 
 
 def _read_text(spec: ModelSpec, table: Table) -> tuple[Array, IntArray, BoolArray]:
-    """Values, sides, closed (n,) of text, non-detects without a limit of their own at that of ``censor(limit)``."""
+    """Values, sides, closed (n,) of text; non-detects without a limit in the text get that of ``censor(limit)``."""
     column = bare_column(spec.response.value, table)
     assert column is not None
     y, side, closed = read_detects(column, table)
     absent = np.isnan(y)
     if absent.any() and spec.limit is None:
         found = (column.levels or ())[int(column.values[absent][0])]
-        remedy = "write | censor(limit), with the column of their limits"
-        raise DataError(f"Column {column.name!r} holds {found!r} in {table.rows(absent)}, without a limit; {remedy}.")
+        remedy = "Write | censor(limit), with the column of their limits"
+        raise DataError(f"Column {column.name!r} holds {found!r} in {table.rows(absent)}, without a limit. {remedy}.")
     if spec.limit is None:
         return y, side, closed
     limits = _limits_below(spec.limit, absent, table)
     error = EPS * np.abs(y) + rounding(spec.limit, table)
     other = (side < 0) & ~absent & ~same(y, limits, error) & ~np.isnan(limits)
     if other.any():
-        pairs = "; ".join(f"<{a:g} beside {b:g}" for a, b in zip(y[other][:3], limits[other][:3], strict=True))
+        pairs = "; ".join(f"<{a:g} and {b:g}" for a, b in zip(y[other][:3], limits[other][:3], strict=True))
         raise DataError(
-            f"The limits in column {column.name!r} are not those of {spec.limit.text} in {table.rows(other)} ({pairs})."
+            f"The limits in column {column.name!r} differ from {spec.limit.text} in {table.rows(other)} ({pairs})."
         )
     return np.where(absent, limits, y), side, closed
 
@@ -270,8 +270,8 @@ def _coded_ends(spec: ModelSpec, flag: Flag, table: Table) -> tuple[Array, Array
     if not between.any():
         return lower, upper
     if spec.upper_end is None:
-        remedy = f"give their upper end, as in {flag.how}{flag.text}, upper=y2)"
-        raise DataError(f"{flag.text} says interval in {table.rows(between)}; {remedy}.")
+        remedy = f"Give the upper end, as in {flag.how}{flag.text}, upper=y2)"
+        raise DataError(f"The flag {flag.text} means an interval in {table.rows(between)}. {remedy}.")
     part = table.take(between)
     missing = np.isnan(evaluate(spec.upper_end, part))
     if missing.any():
@@ -282,7 +282,7 @@ def _coded_ends(spec: ModelSpec, flag: Flag, table: Table) -> tuple[Array, Array
 
 
 def _refuse_text_limits(spec: ModelSpec, table: Table) -> None:
-    """Refuse ``<0.5`` and ``ND`` in a column beside another way to say what is censored."""
+    """Raise an error for ``<0.5`` and ``ND`` in a column if censoring is also specified in another way."""
     for name in spec.names("response", "bound"):
         levels = table.columns[name].levels or ()
         limits, absent = any(map(is_limit, levels)), any(map(is_absent, levels))
@@ -290,29 +290,30 @@ def _refuse_text_limits(spec: ModelSpec, table: Table) -> None:
             continue
         held = "limits such as '<0.5'" if limits else "non-detects such as 'ND'"
         what = f"Column {name!r} holds text with {held}, which define the censoring"
-        alone = f"write {name} ~ ... | censor(limit)" if absent else f"write {name} ~ ..."
+        alone = f"Write {name} ~ ... | censor(limit)" if absent else f"Write {name} ~ ..."
         if spec.response.kind != "value" or spec.response.flag is not None:
             start = len(spec.formula) - len(spec.formula.lstrip())
-            raise FormulaError(f"{what}; {alone} without {spec.response.label}.", spec.formula, start)
+            raise FormulaError(f"{what}. {alone} without {spec.response.label}.", spec.formula, start)
         if spec.censoring is not None and not absent:
-            raise FormulaError(f"{what}; leave out '| censor(...)'.", spec.formula, spec.censoring.start)
+            raise FormulaError(f"{what}. Leave out '| censor(...)'.", spec.formula, spec.censoring.start)
         if spec.censoring is not None and (spec.flag is not None or spec.censoring.upper is not None):
-            raise FormulaError(f"{what}; {alone}", spec.formula, spec.censoring.start)
+            raise FormulaError(f"{what}. {alone}.", spec.formula, spec.censoring.start)
         if bare_column(spec.response.value, table) is None:
             remedy = f"{alone}, with family='lognormal' to model its logarithm"
-            raise DataError(f"{what}, but only if the response is this column alone; {remedy}.")
+            raise DataError(f"{what}, but only if the response is this column alone. {remedy}.")
 
 
 def _read_value(spec: ModelSpec, table: Table, seen: BoolArray | bool = True) -> Array:
-    """Evaluate the response: finite where it was seen (n,), and not negative where it is a right-censored time."""
+    """Evaluate the response: finite where observed (n,), and not negative if it is a right-censored time."""
     text = spec.response.value.text
     column = bare_column(spec.response.value, table)
     if column is not None and column.kind == "boolean":
-        raise DataError(f"The response {column.name!r} holds True and False; a number is needed.")
+        raise DataError(f"The response {column.name!r} holds True and False. Give numbers.")
     y = finite(np.where(seen, evaluate(spec.response.value, table), 0.0), table, f"The response {text}")
     time = spec.response.flag is not None and spec.response.flag.codes == "event"
     if time and (y < 0).any():
-        raise DataError(f"{call_by_name('time', spec.response.value, table)} is negative in {table.rows(y < 0)}.")
+        what = call_by_name("time", spec.response.value, table)
+        raise DataError(f"{what} is negative in {table.rows(y < 0)}. Correct or drop such rows.")
     return y
 
 
@@ -324,7 +325,7 @@ def _read_limit(limit: Expression | None, side: str, absent: float, table: Table
     wrong = values == -absent
     if limit is not None and wrong.any():
         where = f"is {-absent} in {table.rows(wrong)}"
-        raise DataError(f"The {side} limit {limit.text} {where}; no {side} limit is {absent}.")
+        raise DataError(f"The {side} limit {limit.text} {where}. Write {absent} for no {side} limit.")
     return values
 
 

@@ -58,16 +58,16 @@ def bare_column(expression: Expression, table: Table) -> Column | None:
 
 
 def call_by_name(what: str, expression: Expression, table: Table) -> str:
-    """What messages call a column, or an expression of columns."""
+    """Name of a column, or of an expression of columns, in messages."""
     column = bare_column(expression, table)
     return f"The {what} {expression.text!r}" if column is None else f"The {what} column {column.name!r}"
 
 
 def finite(values: Array, table: Table, what: str) -> Array:
-    """Return values that are all finite, or refuse them."""
+    """Return the values, or raise an error if one is not finite."""
     wrong: BoolArray = ~np.isfinite(values)
     if wrong.any():
-        raise DataError(f"{what} is not a finite number in {table.rows(wrong)}; correct these rows or leave them out.")
+        raise DataError(f"{what} is not a finite number in {table.rows(wrong)}. Correct these rows or leave them out.")
     return values
 
 
@@ -83,7 +83,7 @@ def call_own(name: str, call: Callable[..., Any], table: Table, *args: Any) -> A
         raise DataError(f"The function {name}() failed: {type(error).__name__}: {error}") from error
     if result.shape != (table.n,) or result.dtype.kind not in "fiub":
         found = f"an array of shape {result.shape} and type {result.dtype}"
-        raise DataError(f"The function {name}() gave {found}; one number for each of the {table.n} rows is needed.")
+        raise DataError(f"The function {name}() returned {found}. Return one number for each of the {table.n} rows.")
     values = result.astype(np.float64)
     finite(np.where(known, values, 0.0), table, f"The result of {name}()")
     return values
@@ -119,7 +119,7 @@ def _name_value(syntax: Syntax, node: ast.Name, table: Table) -> Any:
         return np.float64(CONSTANTS[name])
     column = as_numbers(table.columns[name])
     if column.levels is not None:
-        raise DataError(f"Column {name!r} holds text where a number is needed, in {_examples(column, table)}.")
+        raise DataError(f"Column {name!r} must be numeric but holds text in {_examples(column, table)}.")
     return column.values
 
 
@@ -136,10 +136,10 @@ def _compare(syntax: Syntax, node: ast.Compare, table: Table) -> Any:
         if column.levels is None or holds_numbers(column.levels):
             continue
         if not equality:
-            raise DataError(f"Column {column.name!r} holds text; it can be compared by == and != only.")
+            raise DataError(f"Column {column.name!r} holds text. Text can only be compared by == and !=.")
         if not isinstance(other.value, str):
             what = f"Column {column.name!r} holds text and cannot be compared with {other.value!r}"
-            raise DataError(f"{what}; write {str(other.value)!r} in quotes, or make numbers of the column first.")
+            raise DataError(f"{what}. Write {str(other.value)!r} in quotes, or convert the column to numbers first.")
         hits = np.array([*(compare(level, other.value) for level in column.levels), isinstance(sign, ast.NotEq)])
         return hits[column.values.astype(np.intp)].astype(np.float64)
     for side, other in (sides, sides[::-1]):
@@ -150,12 +150,12 @@ def _compare(syntax: Syntax, node: ast.Compare, table: Table) -> Any:
 
 
 def _examples(column: Column, table: Table) -> str:
-    """Name the first rows of a factor with their levels: of those that are no numbers, where only some are."""
+    """Name the first rows of a factor with their levels: rows that are not numbers, if only some are not."""
     assert column.levels is not None
     words = np.array([not _is_number(level) for level in column.levels], dtype=bool)
     mask = np.append(words if words.any() else ~words, False)[column.values.astype(np.intp)]
     values = dict.fromkeys(repr(column.levels[code]) for code in column.values[mask].astype(np.intp))
-    remedy = "" if words.any() else f"; make numbers of it: df[{column.name!r}] = pd.to_numeric(df[{column.name!r}])"
+    remedy = "" if words.any() else f". Convert it: df[{column.name!r}] = pd.to_numeric(df[{column.name!r}])"
     return f"{table.rows(mask)}: {', '.join(list(values)[:3])}{remedy}"
 
 
@@ -170,7 +170,7 @@ _LARGEST, _SMALLEST = 1e70, 1e-70  # a coefficient is a ratio of two sizes, its 
 
 
 def check_inputs(names: Iterable[str], table: Table) -> None:
-    """Refuse infinite inputs."""
+    """Raise an error for infinite inputs."""
     for name in names:
         column = table.columns[name]
         if column.levels is None:
@@ -178,13 +178,13 @@ def check_inputs(names: Iterable[str], table: Table) -> None:
 
 
 def check_size(what: str, size: float) -> None:
-    """Refuse sizes from which variances of coefficients may leave the range of floating-point numbers; 0 passes."""
+    """Raise an error for sizes at which variances of coefficients may leave the range of floats; 0 passes."""
     if size > _LARGEST or 0.0 < size < _SMALLEST:
-        raise DataError(f"The size of {what} is {size:.3g}; express it in units in which it is nearer to 1.")
+        raise DataError(f"The size of {what} is {size:.3g}. Express it in units in which it is nearer to 1.")
 
 
 def check_dates(spec: LinearPart, table: Table, roles: tuple[str, ...] = ()) -> None:
-    """Refuse dates outside ``decimal_year`` and differences of two dates, and anything but dates inside."""
+    """Raise an error for dates outside ``decimal_year`` and differences, and for anything but dates inside."""
     for variable in spec.variables:
         if roles and variable.role not in roles:
             continue
@@ -195,18 +195,18 @@ def check_dates(spec: LinearPart, table: Table, roles: tuple[str, ...] = ()) -> 
             continue
         name = spelled(variable.name)
         if dates and variable.role in ("by", "re"):
-            remedy = f"make text of it: df[{variable.name!r}] = df[{variable.name!r}].astype(str)"
-            raise DataError(f"Column {variable.name!r} holds dates, which make no groups; {remedy}.")
+            remedy = f"Convert it to text: df[{variable.name!r}] = df[{variable.name!r}].astype(str)"
+            raise DataError(f"Column {variable.name!r} holds dates, which cannot be groups. {remedy}.")
         if dates:
-            other = f", or make dates of {variable.beside!r} too" if variable.beside else ""
-            raise DataError(f"Column {variable.name!r} holds dates; write decimal_year({name}) in the formula{other}.")
-        remedy = f"make dates of it by pd.to_datetime(df[{variable.name!r}]), or write {name} alone"
+            other = f", or convert {variable.beside!r} to dates, too" if variable.beside else ""
+            raise DataError(f"Column {variable.name!r} holds dates. Write decimal_year({name}) in the formula{other}.")
+        remedy = f"Convert it by pd.to_datetime(df[{variable.name!r}]), or write {name} alone"
         what = "numbers" if column.levels is None else "text"
-        raise DataError(f"decimal_year({name}) takes dates, and column {variable.name!r} holds {what}; {remedy}.")
+        raise DataError(f"decimal_year({name}) requires dates, but column {variable.name!r} holds {what}. {remedy}.")
 
 
 def require_columns(data: Frame, names: Iterable[str]) -> None:
-    """Refuse new data that lack a column."""
+    """Raise an error for new data that lack a column."""
     names, present = list(names), column_names(data)
     known = set(present)
     lacking = [name for name in names if name not in known]
@@ -223,8 +223,8 @@ def process_inputs(term: GPTerm, table: Table) -> Array:
     for j, (factor, item) in enumerate(_pairs(term)):
         column = bare_column(item, table)
         if factor.kernel == "linear" and column is not None and column.levels is not None:
-            what = f"Column {column.name!r} holds text, and {term.name} has a slope of it"
-            raise DataError(f"{what}; {_remedy(term, item)}.")
+            what = f"Column {column.name!r} holds text, so {term.name} cannot have a slope in it"
+            raise DataError(f"{what}. {_remedy(term, item)}.")
         X[:, j] = finite(evaluate(item, table), table, f"The input {item.text} of {term.name}")
     if term.se is None:
         return X
@@ -243,14 +243,14 @@ def known_inputs(spec: ModelSpec, new: Frame) -> Frame:
 
 
 def check_slopes(spec: ModelSpec, slopes: tuple[BoolArray, ...]) -> None:
-    """Refuse a linear kernel of an input that is always 0; slopes (d_t,)."""
+    """Raise an error for a linear kernel of an input that is always 0; slopes (d_t,)."""
     for term, inputs in zip(spec.processes, slopes, strict=True):
         if term.effects is not None or term.se is not None:
             continue
         for (factor, item), there in zip(_pairs(term), inputs, strict=True):
             if factor.kernel == "linear" and not there:
                 what = f"The input {item.text} of {term.name} is 0 in every row"
-                raise DataError(f"{what} and has no slope; leave it out.")
+                raise DataError(f"{what}, so it has no slope. Leave it out.")
 
 
 def _pairs(term: GPTerm) -> list[tuple[GPFactor, Expression]]:
@@ -259,12 +259,12 @@ def _pairs(term: GPTerm) -> list[tuple[GPFactor, Expression]]:
 
 
 def _remedy(term: GPTerm, item: Expression) -> str:
-    """Say how to have a curve for each level of a column of text."""
+    """How to write a curve for each level of a column of text."""
     others = [factor for factor in term.factors if item not in factor.inputs]
     if len(others) > 1 or term.by is not None:
-        return f"a curve for each level is by={item.text} in gp(), or C({item.text}) in the product"
+        return f"For a curve for each level, write by={item.text} in gp(), or C({item.text}) in the product"
     inputs = ", ".join(other.text for factor in others for other in factor.inputs) or "x"
-    return f"write gp({inputs}, by={item.text}) for one curve a level"
+    return f"Write gp({inputs}, by={item.text}) for one curve per level"
 
 
 _ULPS = 4.0  # of each column, and of what is computed

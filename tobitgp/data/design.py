@@ -79,7 +79,7 @@ def _column(term: GPTerm, table: Table) -> Column:
 
 
 def _escaped(level: FactorLevel, joined: bool = False) -> str:
-    """Text of a level in which a colon of its own is none of those between levels."""
+    """Text of a level, with its colons escaped, since colons separate levels."""
     return str(level) if joined else str(level).replace("\\", "\\\\").replace(":", "\\:")
 
 
@@ -93,13 +93,13 @@ def _group_levels(term: GPTerm, table: Table) -> tuple[FactorLevel, ...] | None:
         return values
     slope = f"{term.by.text}:gp({', '.join(item.text for item in term.inputs)})"
     if term.written.partition("(")[0].strip() == "s":
-        other = f"a curve at each of its values is {term.read_as}"
-        raise SpecError(f"By a column of numbers {term.written} is a varying slope in mgcv: write {slope}; {other}.")
+        other = f"For a curve at each of its values, write {term.read_as}"
+        raise SpecError(f"With numbers, {term.written} is a varying slope in mgcv. Write {slope}. {other}.")
     if len(values) > MAX_NUMBERS:
         numbers = f"each number in column {column.name!r}: {len(values)}, at most {MAX_NUMBERS}"
         what = f"{term.name} has a curve for {numbers}"
-        remedy = f"make text of them: df[{column.name!r}] = df[{column.name!r}].astype(str)"
-        raise SpecError(f"{what}; a varying slope is written {slope}; where the numbers name groups, {remedy}.")
+        remedy = f"convert them to text: df[{column.name!r}] = df[{column.name!r}].astype(str)"
+        raise SpecError(f"{what}. For a varying slope, write {slope}. If the numbers name groups, {remedy}.")
     return values
 
 
@@ -109,8 +109,8 @@ def _distinct(column: Column) -> tuple[tuple[FactorLevel, ...], IntArray]:
     if column.levels is not None:
         return tuple(_plain(column.levels[int(code)]) for code in used), position.astype(np.intp)
     if len(used) and np.abs(used).max() >= MAX_WHOLE:
-        remedy = f"make text of it: df[{column.name!r}] = df[{column.name!r}].astype(str)"
-        raise DataError(f"Column {column.name!r} holds numbers too large to tell groups apart; {remedy}.")
+        remedy = f"Convert it to text: df[{column.name!r}] = df[{column.name!r}].astype(str)"
+        raise DataError(f"Column {column.name!r} holds numbers that are too large to distinguish groups. {remedy}.")
     kind = bool if column.kind == "boolean" else _plain
     return tuple(kind(value) for value in used), position.astype(np.intp)
 
@@ -309,7 +309,7 @@ class DesignState:
         return open_far(*read_limits(self.spec, self._ends(new_data, usable, "limit", "limits")))
 
     def window(self, new_data: Frame, usable: BoolArray | None = None) -> tuple[Array, Array]:
-        """Window outside which rows of new data could not be seen, read as :meth:`limits` reads theirs."""
+        """Window outside which rows of new data cannot be observed, read as :meth:`limits` reads limits."""
         return open_far(*read_window(self.spec, self._ends(new_data, usable, "window", "ends of the window")))
 
     def _ends(self, new_data: Frame, usable: BoolArray | None, role: Role, what: str) -> Table:
@@ -319,7 +319,7 @@ class DesignState:
         lacking = [name for name in names if name not in known]
         if lacking:
             listed = ", ".join(repr(name) for name in lacking)
-            raise SpecError(f"The {what} of this model are columns of the data; the new data lack {listed}.")
+            raise SpecError(f"The {what} of this model are columns of the data. Add {listed} to the new data.")
         table = read_table(new_data, names)
         check_dates(self.spec, table, (role,))
         return table if usable is None else table.take(usable)

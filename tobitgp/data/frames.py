@@ -1,4 +1,4 @@
-"""Data in any kind of frame, read as pandas and answered in the kind that came; values by row given beside them."""
+"""Data in any kind of frame, read as pandas and returned in the same kind; values per row given separately."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _ANSWERED = ("polars", "pyarrow")  # the kinds that answers come in
 def reads_frames(call: Callable[P, T]) -> Callable[P, T]:
     """Let arguments that are annotated as ``Frame`` be of any kind that narwhals reads.
 
-    Of what is computed when it is asked for, only the columns are collected that texts among the arguments, or the
-    ``_column_texts`` of the object that the method is of, mention.
+    From lazy frames only those columns are collected that are mentioned by texts among the arguments, or by the
+    ``_column_texts`` of the object whose method is called.
     """
     return _at_border(call, answers=False)
 
 
 def answers_in_kind(call: Callable[P, T]) -> Callable[P, T]:
-    """Do as :func:`reads_frames`, and give a table of as many rows in the kind that came."""
+    """Do as :func:`reads_frames`, and return a table of as many rows in the same kind of frame."""
     return _at_border(call, answers=True)
 
 
@@ -72,9 +72,9 @@ def _at_border(call: Callable[P, T], *, answers: bool) -> Callable[P, T]:
 
 
 def read_frame(data: Frame, texts: Callable[[], Texts] = lambda: None) -> Any:
-    """Read any frame as pandas, rows labelled 0, 1, ..., and single values of a dict in every row.
+    """Read any frame as pandas, rows labelled 0, 1, ..., and repeat single values of a dict in every row.
 
-    What is no frame, and frames of pandas and dask, are handed on as they are.
+    Frames of pandas and dask, and anything that is not a frame, are returned as they are.
     """
     if isinstance(data, Mapping):
         return _repeated(data)
@@ -137,7 +137,7 @@ def plain_values(values: Any) -> Any:
 
 
 def _repeated(data: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """A dict of columns in which single values stand in every row; one row where there are no others."""
+    """A dict of columns in which single values are repeated in every row; one row if there are only such values."""
     if any(_package(values) in _ANSWERED for values in data.values()):
         data = {name: plain_values(values) for name, values in data.items()}
     single = {name for name, values in data.items() if isinstance(values, str) or not hasattr(values, "__len__")}
@@ -197,18 +197,18 @@ def give_frame(table: Any, kind: str) -> Any:
 LEAST_WEIGHT = 1e-100
 _WRONG = {"factor": "text", "date": "dates", "duration": "durations"}
 _MEANT = {
-    "weights": "a weight counts how many rows like this one were seen; 0 leaves one out",
-    "var_weights": "the noise variance of a row is sigma^2 / w, infinite at 0; leave a row out by weights= of 0",
+    "weights": "a weight is a number of rows. Use 0 to leave a row out.",
+    "var_weights": "the noise variance of a row is sigma^2 / w, infinite at 0. Leave a row out by weights= of 0.",
 }
 
 
 def read_weights(weights: Any, data: Frame, n: int, what: str = "weights", *, gaps: bool = False) -> Array:
-    """Weights of all rows, frequencies unless told otherwise, some missing where gaps may be; (n,) each."""
+    """Weights of all rows, by default frequencies, some missing where gaps are allowed; (n,) each."""
     if weights is None:
         return np.ones(n)
     column, table = _read(what, weights, data, n)
     if column.kind in _WRONG:
-        raise DataError(f"The {what} {column.name!r} hold {_WRONG[column.kind]}.")
+        raise DataError(f"The {what} {column.name!r} hold {_WRONG[column.kind]}. Give numbers.")
     values = np.asarray(column.values, dtype=np.float64)
     wrong = ~(np.isfinite(values) & (values >= 0)) & ~(gaps & np.isnan(values))
     if wrong.any():
@@ -226,8 +226,8 @@ def read_clusters(groups: Any, data: Frame, kept: BoolArray) -> IntArray:
     column, table = _read("groups", groups, data, len(kept))
     lacking = column.missing & kept
     if lacking.any():
-        remedy = "every row that is used needs one"
-        raise DataError(f"The groups {column.name!r} are missing in {table.rows(lacking)}; {remedy}.")
+        remedy = "Every row that is used must have a group"
+        raise DataError(f"The groups {column.name!r} are missing in {table.rows(lacking)}. {remedy}.")
     return np.unique(column.values[kept], return_inverse=True)[1].astype(np.intp)
 
 
@@ -245,7 +245,7 @@ def _read(what: str, given: Any, data: Frame, n: int) -> tuple[Column, Table]:
         given = by_label(f"The {what}", what, given, read_table(data, []).index)
     table = read_table({name: given}, [name])
     if table.n != n:
-        raise DataError(f"The {what} have {table.n} values for {n} rows.")
+        raise DataError(f"The {what} have {table.n} values for {n} rows. Give one per row.")
     return as_numbers(table.columns[name]), table
 
 
@@ -264,8 +264,8 @@ def aligned(columns: Mapping[str, Any]) -> dict[str, Any]:
     plain = [name for name, values in columns.items() if name not in series and values is not None]
     if plain:
         raise DataError(
-            f"{first} and {other} are Series whose labels differ in their order, and {plain[0]} has no labels; give "
-            f"all of them as columns of one table, or as arrays by .to_numpy()."
+            f"{first} and {other} are Series whose labels differ in their order, and {plain[0]} has no labels. Give "
+            "all of them as columns of one table, or as arrays by .to_numpy()."
         )
     index = series[first].index
     return {
@@ -279,12 +279,12 @@ def by_label(what: str, name: str, given: pd.Series[Any], index: pd.Index) -> pd
     if given.index.equals(index):
         return given
     if len(given) != len(index):
-        raise DataError(f"{what} have {len(given)} values for {len(index)} rows.")
-    remedy = f"give them the index of the data, or as an array in the order of its rows by {name}.to_numpy()"
+        raise DataError(f"{what} have {len(given)} values for {len(index)} rows. Give one per row.")
+    remedy = f"Give them the index of the data, or an array in the order of its rows by {name}.to_numpy()"
     strange = given.index[~given.index.isin(index)]
     if len(strange):
-        raise DataError(f"{what} are a Series with labels that the data have not, such as {strange[0]}; {remedy}.")
+        raise DataError(f"{what} are a Series with labels that are not in the data, e.g. {strange[0]}. {remedy}.")
     if not (given.index.is_unique and index.is_unique):
         twice = given.index[given.index.duplicated()].append(index[index.duplicated()])[0]
-        raise DataError(f"{what} are a Series with repeated labels: {twice} occurs twice; {remedy}.")
+        raise DataError(f"{what} are a Series with repeated labels: {twice} occurs twice. {remedy}.")
     return given.reindex(index)

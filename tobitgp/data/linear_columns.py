@@ -53,12 +53,12 @@ class Independence:
     largest: Array  # (p,), absolute values
     size: Array  # (G,), lengths of the factor's columns
     border: Array  # (G, c), products of these at length 1 with the other columns
-    triangle: Array  # (n, c), factor of the other columns less what the factor's tell of them
+    triangle: Array  # (n, c), factor of the other columns after regression on the factor's
     start: int  # position of the factor's first column
 
     @classmethod
     def of(cls, H: Columns) -> Independence:
-        """Of columns (n, p)."""
+        """Independence of columns (n, p)."""
         if not isinstance(H, Absorbed):
             largest = np.abs(H).max(axis=0, initial=0.0)
             return cls(len(H), largest, np.zeros(0), np.zeros((0, H.shape[1])), triangle(H), 0)
@@ -68,7 +68,7 @@ class Independence:
         return cls(len(H), largest, size, border, triangle(H.less_levels(H.common)), H.start)
 
     def merge(self, other: Independence) -> Independence:
-        """Of both sets of rows together: a rotation for each of the factor's columns, then all that is left."""
+        """Independence in both sets of rows: a rotation for each of the factor's columns, then for the rest."""
         size = np.hypot(self.size, other.size)
         unit = np.where(size > 0.0, size, 1.0)
         mine, its = (self.size / unit)[:, None], (other.size / unit)[:, None]
@@ -118,7 +118,7 @@ def learn_linear(spec: LinearPart, table: Table) -> LinearState:
         _warn_single_levels(spec, table)
     twice = next((name for name in state.columns if state.columns.count(name) > 1), None)
     if twice is not None:
-        raise DataError(f"Two columns of the {spec.part} are called {twice!r}; rename the column in the data.")
+        raise DataError(f"Two columns of the {spec.part} are called {twice!r}. Rename the column in the data.")
     return state
 
 
@@ -187,26 +187,26 @@ def replay_linear(state: LinearState, spec: LinearPart, table: Table) -> Columns
 
 
 def check_independence(found: Independence, columns: tuple[str, ...], part: str = LinearPart.part) -> None:
-    """Refuse linear terms in which one column is determined by others."""
+    """Raise an error for linear terms in which one column is determined by others."""
     n, p = found.n, len(columns)
     for name, size in zip(columns, found.largest, strict=True):
         if size == 0.0:
-            raise DataError(f"Column {name!r} of the {part} is 0 in every row; leave it out.")
+            raise DataError(f"Column {name!r} of the {part} is 0 in every row. Leave it out.")
         check_size(f"column {name!r} of the {part}", float(size))
     if p > n:
         have = "is only 1 row" if n == 1 else f"are only {n} rows"
-        raise DataError(f"The {part} has {p} columns, but there {have}: {quoted(columns)}.")
+        raise DataError(f"The {part} has {p} columns, but there {have}: {quoted(columns)}. Use fewer columns.")
     dependent = found.dependent()
     if dependent is None:
         return
     j, weights = dependent
     others = tuple(columns[i] for i in np.flatnonzero(weights > 1e-6 * weights.max()))
     if others == ("Intercept",):
-        remedy = "leave it out, or take the intercept out by 0 +"
-        raise DataError(f"Column {columns[j]!r} of the {part} is constant, and so the same as the intercept; {remedy}.")
+        remedy = "Leave it out, or remove the intercept by 0 +"
+        raise DataError(f"Column {columns[j]!r} of the {part} is constant, like the intercept. {remedy}.")
     splines = columns[j].startswith(("cr(", "cs(", "cc("))
-    remedy = "write constraints='center' in the spline" if splines else "leave one of them out"
-    raise DataError(f"Column {columns[j]!r} of the {part} is determined by {quoted(others)}; {remedy}.")
+    remedy = "Write constraints='center' in the spline" if splines else "Leave one of them out"
+    raise DataError(f"Column {columns[j]!r} of the {part} is determined by {quoted(others)}. {remedy}.")
 
 
 def quoted(names: tuple[str, ...]) -> str:
@@ -216,7 +216,7 @@ def quoted(names: tuple[str, ...]) -> str:
 
 
 def _check_finite(H: Any, columns: tuple[str, ...], table: Table, part: str) -> None:
-    """Refuse columns, an array or a sparse matrix (n, p), that are not finite."""
+    """Raise an error for columns, an array or a sparse matrix (n, p), that are not finite."""
     if np.isfinite(H if isinstance(H, np.ndarray) else H.data).all():
         return
     H = H if isinstance(H, np.ndarray) else H.toarray()
@@ -252,7 +252,7 @@ def _materialise(
             source = Formula(source) if isinstance(source, str) else source
             matrix = source.get_model_matrix(frame, context=context, na_action="ignore", output=output)
         except DataMismatchWarning as warning:
-            message = f"A factor of the {spec.part} has a level that is not known: {warning}"
+            message = f"A factor of the {spec.part} has an unknown level: {warning}"
             raise UnseenLevelError(_restore(message, aliases)) from None
         except Exception as error:
             own = _own_words(error)
@@ -266,7 +266,7 @@ def _materialise(
 
 
 def _own_words(error: BaseException | None) -> TobitGPError | None:
-    """The error of this package that formulaic wrapped in words of its own, if there is one."""
+    """The error of this package that formulaic wrapped in another error, if there is one."""
     while error is not None and not isinstance(error, TobitGPError):
         error = error.__cause__ or error.__context__
     return error
@@ -287,7 +287,7 @@ def formulaic_context(own: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
         values = np.asarray(data)
         if values.dtype.kind == "f" and np.array_equal(values, np.floor(values)):
             data = pd.Series(values.astype(np.int64))
-        # Treatment is a function there, the others are classes; all may stand without brackets.
+        # Treatment is a function there, the others are classes; all may be given without brackets.
         contrasts = contrasts() if inspect.isfunction(contrasts) else contrasts
         return C(data, contrasts, levels=levels)
 
@@ -307,7 +307,7 @@ def _warn_single_levels(spec: LinearPart, table: Table) -> None:
     for name in spec.names("linear"):
         levels = table.columns[name].levels
         if spec.intercept and levels is not None and len(levels) == 1:
-            message = f"The factor {name!r} has the one level {levels[0]!r}, and so adds no column to the {spec.part}"
+            message = f"The factor {name!r} has only the level {levels[0]!r}, so it adds no column to the {spec.part}."
             warnings.warn(message, UserWarning, stacklevel=user_level())
 
 
@@ -315,7 +315,7 @@ SPLINES = ("bs", "cs", "cr", "cc")
 
 
 def row_wise(part: LinearPart) -> list[Expression]:
-    """Refuse terms that learn more from the rows than levels and ranges."""
+    """Raise an error for terms that learn more from the rows than levels and ranges."""
     syntax = read_expression(part.linear, part.functions)
     own = dict(part.functions)
     ranges = []
@@ -327,20 +327,20 @@ def row_wise(part: LinearPart) -> list[Expression]:
             continue
         remedy = _remedy(syntax, node, name)
         if remedy:
-            what = f"{syntax.text(node)} learns from all rows at once, and these data are partitioned"
-            raise SpecError(f"{what}; write {remedy}.")
+            what = f"{syntax.text(node)} learns from all rows at once, but these data are partitioned"
+            raise SpecError(f"{what}. Write {remedy}.")
         if name in SPLINES:
             ranges.append(Expression(syntax.text(node.args[0]), 0, part.functions))
     return ranges
 
 
 def _remedy(syntax: Syntax, node: ast.Call, name: str) -> str:
-    """What to write in place of a transform that learns from all rows; empty where none does."""
+    """What to write instead of a transform that learns from all rows; empty if there is none."""
     x = syntax.text(node.args[0])
     given = dict(zip(FUNCTIONS[name].options, node.args[1:], strict=False))
     given |= {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
     if name == "center":
-        return f"I({x} - m) with a number m, or {x} alone: an intercept takes up its mean"
+        return f"I({x} - m) with a number m, or {x} alone: an intercept absorbs its mean"
     if name == "scale":
         return f"I(({x} - m) / s) with numbers m and s, or {x} alone"
     if name == "poly":

@@ -1,4 +1,4 @@
-"""Moments of columns and of a partly seen response, put together from those of parts of the rows."""
+"""Moments of columns and of a censored response, combined from those of parts of the rows."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ class Moments:
         return Moments(total, mean, tail, spread, minimum, maximum)
 
     def rounded(self) -> Moments:
-        """Mean and spread to 32 binary digits, beside which the order of sums does not show.
+        """Mean and spread to 32 binary digits, so that they do not depend on the order of sums.
 
-        What rows are standardised by is free within such limits. A search that starts from numbers equal to the last
-        digit goes the same way however the rows are cut.
+        The numbers that standardise rows are arbitrary within such limits. A search that starts from exactly equal
+        numbers takes the same path for every partition of the rows.
         """
         spread = round_to(self.spread, self.spread)
         mean = np.where(spread > 0.0, round_to(self.mean, self.spread), self.mean)
@@ -123,7 +123,7 @@ def round_to(values: Array, unit: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class ResponseMoments:
-    """Moments (1,) of what is known of a response."""
+    """Moments (1,) of what is known about a response."""
 
     seen: Moments  # of exact values and mid-points of intervals
     below: Moments  # of the limits of left-censored and of right-censored rows
@@ -151,7 +151,7 @@ class ResponseMoments:
 
     @property
     def all(self) -> Moments:
-        """Of values and limits as if they were one and the same."""
+        """Moments of values and limits treated alike."""
         return self.seen.merge(self.below).merge(self.above)
 
     def rounded(self) -> ResponseMoments:

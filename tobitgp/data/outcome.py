@@ -1,4 +1,4 @@
-"""What is known of the rows, on the scale that is modelled."""
+"""What is known about the rows, on the scale that is modelled."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONE = 0.999  # of the sum of squares about the median; ten rows or more
 
 @dataclass(frozen=True, slots=True)
 class Outcome(HasRows):
-    """What is known of y, or of log y, row by row."""
+    """What is known about y, or of log y, row by row."""
 
     lower: Array  # (n,), y lies in (lower, upper]
     upper: Array  # (n,), y lies in (lower, upper]
@@ -57,9 +57,9 @@ def outcome(response: CensoredResponse, *, log_time: bool = False, labels: npt.N
 
 
 def warn_outlier(response: CensoredResponse, *, log_time: bool, labels: npt.NDArray[Any]) -> None:
-    """One warning where a single row makes up nearly all of the variance of the response, by its value or its limit.
+    """Warn if a single row makes up nearly all of the variance of the response, by its value or its limit.
 
-    A limit does so where its row lies beyond it and beyond all that was seen, as ``<-100`` among values near 1.
+    A limit does so if it is beyond all observed values, e.g. ``<-100`` among values near 1.
     """
     lower, upper = response.lower, response.upper
     exact = lower == upper
@@ -79,39 +79,39 @@ def warn_outlier(response: CensoredResponse, *, log_time: bool, labels: npt.NDAr
         side = "below " if below[rows[worst]] else "above " if above[rows[worst]] else ""
         warnings.warn(
             f"Row {labels[rows[worst]]} ({side}{values[worst]:g}) makes up nearly all of the variance of the response, "
-            f"half of which lies between {low:g} and {high:g}: correct it, drop it, or try family='student'.",
+            f"half of which lies between {low:g} and {high:g}. Correct it, drop it, or try family='student'.",
             UserWarning,
             stacklevel=user_level(),
         )
 
 
 def check_response(response: CensoredResponse, *, log_time: bool, labels: npt.NDArray[Any] | None = None) -> None:
-    """Refuse what cannot have been seen."""
+    """Raise an error for rows that cannot have been observed."""
     lower, upper, entry, exit, weight = (response.lower, response.upper, response.entry, response.exit, response.weight)
     infinite = np.isinf(lower) & (lower == upper)
     refuse_rows(np.isnan(lower + np.where(np.isinf(upper), 0.0, upper)) | infinite, "Ends are missing", lower, labels)
-    refuse_rows(lower > upper, "A lower end lies above its upper end", lower, labels)
+    refuse_rows(lower > upper, "A lower end is above its upper end", lower, labels)
     refuse_rows(~(entry < exit), "Entry comes at or after exit", entry, labels)
     check_entry(upper, entry, labels)
     exact = lower == upper
-    refuse_rows(np.where(exact, lower > exit, lower >= exit), "The row lies beyond its exit", lower, labels)
+    refuse_rows(np.where(exact, lower > exit, lower >= exit), "The row is beyond its exit", lower, labels)
     refuse_rows(~((weight >= 0.0) & np.isfinite(weight)), "Weights must be finite and not negative", weight, labels)
     if log_time:
         upper = np.where(exact, upper, np.minimum(upper, exit))
         remedy = "Drop or shift them, or model the response itself."
-        refuse_rows(upper <= 0.0, "A log-time family needs positive times", upper, labels, remedy)
+        refuse_rows(upper <= 0.0, "The family requires a positive response", upper, labels, remedy)
 
 
 def check_entry(end: Array, entry: Array, labels: npt.NDArray[Any] | None) -> None:
     """Refuse rows that end before they could be seen; shapes (n,)."""
-    early = "The row ends at or before its entry, where nothing could have been seen"
+    early = "The row ends at or before its entry, so it cannot have been observed"
     refuse_rows(end <= entry, early, end, labels)
 
 
 def refuse_rows(
     bad: BoolArray, what: str, values: Array, labels: npt.NDArray[Any] | None, remedy: str = "Correct or drop them."
 ) -> None:
-    """Refuse rows, naming the first of them; labels (n,), None for their positions."""
+    """Raise an error for rows, naming the first of them; labels (n,), None for their positions."""
     rows = np.flatnonzero(bad)
     if len(rows):
         some = rows[:MAX_ROWS_NAMED]

@@ -1,4 +1,4 @@
-"""What is done with one partition of the data, wherever it is, and what it tells of all."""
+"""The work on one partition of the data, wherever it is, and its contribution to facts about all."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SIDES = {"exact": 0, "left": -1, "right": 1, "interval": 2}
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of every partition."""
+    """What to compute for every partition."""
 
     spec: ModelSpec
     scale: ScaleSpec | None
@@ -125,14 +125,14 @@ class Complete:
         return replace(self, incomplete=self.incomplete.inside(place))
 
     def judge(self, missing: Missing) -> None:
-        """Say which rows are left out."""
+        """Report rows that are left out."""
         count, counted = self.incomplete.count, self.n - self.weightless
         listed = ", ".join(f"{name} ({number})" for name, number in self.missing.items() if number)
         why = f"missing values in {listed or 'no column'}"
         if count and missing == "raise":
-            raise DataError(f"{why}; first in {self.incomplete}.")
+            raise DataError(f"The data have {why}, first in {self.incomplete}. Drop these rows, or use missing='drop'.")
         if not counted:
-            raise DataError(f"No row is left: all {self.n} have weight 0.")
+            raise DataError(f"No row is left: all {self.n} have weight 0. Give positive weights.")
         if count == counted:
             weightless = f", and {self.weightless} rows of weight 0" if self.weightless else ""
             raise DataError(f"No row is left: {why}{weightless}.")
@@ -148,19 +148,19 @@ class Counted:
     kinds: dict[str, int]  # rows that are ``exact``, ``left``, ``right`` and ``interval`` censored
     used: int  # rows that are not left out
     beyond: RowNames
-    open: RowNames  # rows that say nothing of a time: it is positive
+    open: RowNames  # rows without information about a time except that it is positive
 
     def inside(self, place: str) -> Counted:
         """The same, rows named as those of a partition."""
         return replace(self, beyond=self.beyond.inside(place), open=self.open.inside(place))
 
     def judge(self, missing: Missing) -> None:
-        """Say which values were taken for others, and which rows are left out."""
+        """Report values that were replaced, and rows that are left out."""
         warn_beyond(self.beyond)
         n = sum(self.kinds.values())
         count = self.open.count
-        says = f"{count} row{' says' if count == 1 else 's say'} nothing of a positive response ({self.open})"
-        why = "the lower end is not above 0, and the upper one is open"
+        says = f"{count} row{' has' if count == 1 else 's have'} no information about a positive response ({self.open})"
+        why = "the lower end is not above 0, and the upper end is open"
         if count and missing == "raise":
             raise DataError(f"{says}: {why}.")
         if count and not n:
@@ -206,7 +206,7 @@ def describe(partition: Tabled, inputs: Sequence[str]) -> tuple[int, Schema]:
 
 
 class Found(NamedTuple):
-    """What became of the rows of a partition; nothing is kept where incomplete ones are refused."""
+    """The rows of a partition after reading; nothing is kept if incomplete rows raise an error."""
 
     complete: Complete
     seen: SeenRows | None = None
@@ -265,7 +265,7 @@ def complete_rows(
 def known_response(
     spec: ModelSpec, table: Table, weight: Array, censored: Censored, log_time: bool
 ) -> tuple[CensoredResponse, BoolArray, Counted]:
-    """What is known of the response in complete rows, and which of them are used; weight (n,); gives used (n,)."""
+    """What is known about the response in complete rows, and which of them are used; weight (n,); gives used (n,)."""
     response, kind, beyond = read_response(spec, table, weight, censored=censored)
     says = ~((kind == 1) & (response.lower <= 0.0)) if log_time else np.ones(table.n, dtype=bool)
     used = says & (kind == 0) if censored == "drop" else says

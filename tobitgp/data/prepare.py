@@ -99,7 +99,7 @@ class TrainingData(Prepared):
         return self.index[self.kept].to_numpy()
 
     def facts(self, names: Iterable[str], covariates: pd.DataFrame | None) -> Facts:
-        """What is remembered of the rows; of their columns when it is asked for, from those of covariates."""
+        """Facts kept about the rows; those about their columns are computed on demand from the covariates."""
         columns: Any = {} if covariates is None else partial(self.column_facts, covariates)
         return facts_of(self.found, self.counts, names, columns)
 
@@ -219,7 +219,7 @@ def prepare_partitions(
     beside = {"weights": weights, "var_weights": var_weights}
     for what, name in beside.items():
         if name is not None and not isinstance(name, str):
-            raise SpecError(f"{what}= of partitioned data is the name of one of their columns.")
+            raise SpecError(f"{what}= must be the name of a column if the data are partitioned.")
         if name is not None and name not in source.columns:
             raise DataError(
                 f"The data have no column {name!r} for the {what}{nearest(name, list(source.columns)) or '.'}"
@@ -238,7 +238,7 @@ def prepare_partitions(
 
 
 class _Read(NamedTuple):
-    """Rows after each pass over them, and what is known of all."""
+    """Rows after each pass over them, and what is known about all."""
 
     tables: Partitions  # of Tabled
     kept: Partitions  # of Found
@@ -280,14 +280,14 @@ def _check_options(missing: str, censored: str) -> None:
     options = (("missing", missing, ("drop", "raise")), ("censored", censored, ("model", "drop", "ignore")))
     for name, value, allowed in options:
         if not isinstance(value, str) or value not in allowed:
-            raise SpecError(f"{name}= is one of {', '.join(repr(item) for item in allowed)}, not {value!r}.")
+            raise SpecError(f"{name}={value!r}: must be one of {', '.join(repr(item) for item in allowed)}.")
 
 
 def _learn_schema(asked: Request, tables: Partitions) -> tuple[ModelSpec, Schema]:
     """What the columns of all partitions hold, and the formula as it reads once that is known."""
     described = tables.collect(describe, asked.inputs)
     if not sum(n for n, _ in described):
-        raise DataError("The data have no rows.")
+        raise DataError("The data have no rows. Check the file or the filter.")
     schema = merge_schemas([item for _, item in described], asked.text_names)
     table = head(schema)
     for part in (asked.spec, asked.scale, *asked.spec.formulas):

@@ -42,16 +42,16 @@ def restore_linear(plain: PlainLinear, spec: LinearPart) -> LinearState:
     """
     if plain.factors is None:
         if spec.plain is None or plain.columns != ("Intercept",) * spec.intercept + spec.plain:
-            raise DataError(f"the columns of the {spec.part} are not those of the formula")
+            raise DataError(f"The columns of the {spec.part} are not those of the formula.")
         return LinearState(plain.columns, spec.plain, {}, None)
     text, aliases, restore = alias_text(spec)
     model_spec = _lay_out(text, plain, spec, aliases)
     if tuple(restore(name) for name in model_spec.column_names) != plain.columns:
-        raise DataError(f"the columns of the {spec.part} are not those of the formula")
+        raise DataError(f"The columns of the {spec.part} are not those of the formula.")
     try:
         np.testing.assert_equal(_learned(model_spec), (plain.learned, plain.encodings))
     except AssertionError:
-        raise DataError(f"what the transforms of the {spec.part} learned is not complete") from None
+        raise DataError(f"The state of the transforms of the {spec.part} is not complete.") from None
     return LinearState(plain.columns, None, aliases, model_spec)
 
 

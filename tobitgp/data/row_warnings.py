@@ -1,4 +1,4 @@
-"""What rows have in common that a user is to be told of."""
+"""Warnings about properties of the rows as a whole."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHARE = 0.5
 
 
 def warn_copies(design: Design, response: CensoredResponse, effective: float) -> None:
-    """Warn where a process goes through exact copies, beside which nothing speaks for noise.
+    """Warn if a process interpolates exact copies of rows and no other rows indicate noise.
 
     It does where its effective parameters are more than half as many as the distinct inputs.
     """
@@ -42,9 +42,9 @@ def warn_copies(design: Design, response: CensoredResponse, effective: float) ->
     if values == place.max() + 1 and repeated > _SHARE and effective > _SHARE * values:
         warnings.warn(
             f"{100.0 * repeated:.0f}% of the exact rows are copies (repeated rows, or weights above 1) whose response "
-            "is the same at the same inputs, and no two others share their inputs: copies agree without noise, and "
-            "the curve goes through them. If weights stand for precision, give them as var_weights=; if rows were "
-            "written twice, take one of each.",
+            "is the same at the same inputs, and no two others share their inputs. So the noise is estimated as 0, and "
+            "the curve interpolates the copies. If weights mean precision, give them as var_weights=. If rows were "
+            "entered twice, keep one of each.",
             BoundaryWarning,
             stacklevel=user_level(),
         )
@@ -55,9 +55,9 @@ _LINKS = 3  # rows that begin where another ended, below which nothing is said
 
 
 def warn_split_subjects(spec: ModelSpec, training: TrainingData, data: Frame, covariates: pd.DataFrame) -> None:
-    """Warn of rows of ``Surv(entry, time, event)`` that are one subject's, one after the other, covariates changing.
+    """Warn if successive rows of ``Surv(entry, time, event)`` are those of one subject with changing covariates.
 
-    Their likelihood is that of the present covariates having held all along, which is meant under proportional hazards.
+    Their likelihood assumes that the current covariates were constant, which is correct under proportional hazards.
     """
     if spec.response.kind != "surv" or spec.truncation is None:
         return

@@ -21,11 +21,11 @@ def effective_weight(weight: Array) -> Array:
 
 
 def warn_whole(weight: Array) -> None:
-    """Warn where a robust covariance takes weights (n,) for frequencies, and no row was seen but once."""
+    """Warn if a robust covariance treats weights (n,) as frequencies and no weight is 1."""
     least = float(weight[weight > 0.0].min(initial=np.inf))
     if 1.0 < least < np.inf and are_whole(weight):
         warnings.warn(
-            f"weights= are whole numbers of {least:g} and more. Robust standard errors treat them as frequencies, so "
+            f"weights= are whole numbers of at least {least:g}. Robust standard errors treat them as frequencies, so "
             f"that there are {weight.sum():g} observations. For sampling weights, add "
             "cov_kwds={'weights': 'sampling'}; for frequencies, add cov_kwds={'weights': 'frequency'}.",
             UserWarning,
@@ -37,7 +37,7 @@ _ROBUST = "maximum likelihood (method='mle') with cov_type='HC0' or 'cluster'"
 
 
 def warn_fractions(weight: Array, robust: str = _ROBUST) -> None:
-    """Warn of weights that are no whole numbers, and so no frequencies; ``robust`` is what suits those of a sample."""
+    """Warn of weights that are not whole numbers, and so not frequencies; ``robust`` suits sampling weights."""
     broken = weight != np.round(weight)
     if broken.any():
         warnings.warn(

@@ -1,4 +1,4 @@
-"""What the columns of all partitions hold, so that each is read as if it stood beside the others."""
+"""Contents of the columns of all partitions, so that each partition is read as part of the whole."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ColumnType:
 
     kind: ColumnKind
     known: bool  # false where every value is missing, so that other partitions decide
-    levels: tuple[Any, ...]  # of a factor: all of an input, those of a response that tell whether limits are among them
+    levels: tuple[Any, ...]  # of a factor: all of an input, those of a response that show whether limits are among them
     place: str  # a partition that holds this, for messages
 
 
@@ -56,7 +56,7 @@ def _merge(name: str, types: Sequence[ColumnType], may_mix: bool) -> ColumnType:
     elif len(kinds) > 1:
         a, b = (next(item for item in known if item.kind == kind) for kind in kinds[:2])
         held = f"{_WORDS[a.kind]} in {a.place} and {_WORDS[b.kind]} in {b.place}"
-        raise DataError(f"Column {name!r} holds {held}; make it the same everywhere.")
+        raise DataError(f"Column {name!r} holds {held}. Convert it to the same type everywhere.")
     if all(item.levels == known[0].levels for item in known):
         return known[0]
     levels = {level for item in known for level in item.levels}
@@ -64,8 +64,8 @@ def _merge(name: str, types: Sequence[ColumnType], may_mix: bool) -> ColumnType:
         return replace(known[0], levels=tuple(sorted(levels)))
     except TypeError:
         several = ", ".join(sorted({type(level).__name__ for level in levels}))
-        remedy = "make text of it by .astype(str)"
-        raise DataError(f"Column {name!r} has categories of several types ({several}); {remedy}.") from None
+        remedy = "Convert it to text by .astype(str)"
+        raise DataError(f"Column {name!r} has categories of several types ({several}). {remedy}.") from None
 
 
 def head(schema: Schema) -> Table:

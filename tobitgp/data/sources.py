@@ -37,7 +37,7 @@ class InMemory:
 
 @dataclass(frozen=True, slots=True)
 class Delayed:
-    """A partition of a dask DataFrame that is computed here, when it is asked for."""
+    """A partition of a dask DataFrame that is computed in this process, on demand."""
 
     number: int
     partition: Any
@@ -65,7 +65,7 @@ def is_dask(data: Any) -> bool:
 
 
 def refuse_partitioned(data: Any, what: str, engine: Any = None) -> None:
-    """Refuse files, dask DataFrames and clusters for ``what`` has to have its rows in memory."""
+    """Raise an error for files, dask DataFrames and clusters, because ``what`` requires rows in memory."""
     if engine is not None or isinstance(data, str | os.PathLike) or is_dask(data):
         raise SpecError(f"{what} in memory: give a DataFrame or a dict of columns, and no engine=.")
 
@@ -81,11 +81,11 @@ def find_client(engine: Any, data: Any) -> Any:
         except ValueError:
             return None
     if distributed is None or not isinstance(engine, distributed.Client):
-        raise SpecError(f"engine={type(engine).__name__}: None, or a client of dask, distributed.Client(), is needed.")
+        raise SpecError(f"engine={type(engine).__name__}: must be None or a client of dask, distributed.Client().")
     if engine.asynchronous:
-        raise SpecError("engine= is an asynchronous client, which a fit cannot wait for; use distributed.Client().")
+        raise SpecError("engine= is an asynchronous client, which a fit cannot wait for. Use distributed.Client().")
     if engine.status != "running":
-        raise SpecError(f"engine= is a client that is {engine.status}; use one that is connected to its cluster.")
+        raise SpecError(f"engine= is a client that is {engine.status}. Use one that is connected to its cluster.")
     return engine
 
 
@@ -103,7 +103,7 @@ def dask_source(data: Any, client: Any) -> PartitionedSource:
     columns = list(data.columns)
     twice = next((name for name in columns if columns.count(name) > 1), None)
     if twice is not None:
-        raise DataError(f"The data have several columns named {twice!r}; rename all but one.")
+        raise DataError(f"The data have several columns named {twice!r}. Rename all but one.")
     return PartitionedSource(tuple(columns), choose, client is None)
 
 
@@ -253,5 +253,5 @@ def open_source(data: Any, engine: Any = None) -> PartitionedSource | None:
         allowed = (
             "a DataFrame (pandas, polars, pyarrow, DuckDB, dask ...), a dict of columns, or the path of Parquet files"
         )
-        raise DataError(f"Data are {allowed}, not {kind_of(data)}.")
+        raise DataError(f"The data must be {allowed}, not {kind_of(data)}.")
     return None if client is None else frame_source(data, client)

@@ -23,7 +23,7 @@ from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 
 def spell_numbers(data: Frame, names: Iterable[str], *, mixed_only: bool = False) -> Frame:
-    """Write the numbers of a response as text, so that they may stand beside limits."""
+    """Write the numbers of a response as text, so that a column may also contain limits."""
     spelled = {}
     for name in set(names) & set(column_names(data)):
         column = data[name]
@@ -67,13 +67,13 @@ def read_end(end: Expression, side: str, absent: float, table: Table) -> Array:
     wrong = values == -absent
     if wrong.any():
         raise DataError(
-            f"The {side} end {end.text} is {-absent} in {table.rows(wrong)}; an open end there is {absent}."
+            f"The {side} end {end.text} is {-absent} in {table.rows(wrong)}. Write {absent} for an open end."
         )
     return np.where(np.isnan(values), absent, values)
 
 
 def check_ends(lower: Array, upper: Array, table: Table) -> None:
-    """Refuse ends in the wrong order."""
+    """Raise an error if the lower end is above the upper end."""
     wrong = lower > upper
     if wrong.any():
         shown = "; ".join(map(_apart, lower[wrong][:3], upper[wrong][:3]))
@@ -104,7 +104,7 @@ def open_rows(spec: ModelSpec, table: Table) -> BoolArray:
 
 
 def _broken(end: Expression, values: Array, table: Table) -> BoolArray:
-    """Rows in which an end is no number though its columns are there; they are refused later."""
+    """Rows in which an end is not a number though its columns are present; these raise an error later."""
     names = {name.id for name in names_in(read_expression(end.text).tree)}
     return np.isnan(values) & ~table.missing(names & set(table.columns))
 
@@ -138,7 +138,7 @@ def read_flag(flag: Flag, spec: ModelSpec, table: Table) -> IntArray:
         if missing.any():
             what = f"The event column {name!r}" if flag.codes == "event" else f"The column {name!r} of {flag.how}...)"
             codes = "0 or 1" if len(CODES[flag.codes]) == 2 else "one of its codes"
-            raise DataError(f"{what} is missing in {table.rows(missing)}; it must be {codes} everywhere.")
+            raise DataError(f"{what} is missing in {table.rows(missing)}. It must be {codes} everywhere.")
     tree = read_expression(flag.text).tree
     if isinstance(tree, ast.Constant) and isinstance(tree.value, str):
         return np.full(table.n, STATUS_WORDS[tree.value], dtype=np.intp)
@@ -159,7 +159,7 @@ def _from_words(flag: Flag, column: Column, table: Table) -> IntArray:
     if wrong.any():
         shown = ", ".join(repr(column.levels[i]) for i in dict.fromkeys(codes[wrong].tolist()))
         known = ", ".join(repr(word) for word in STATUS_WORDS)
-        raise DataError(f"The status {column.name!r} holds {shown} in {table.rows(wrong)}; it must be one of {known}.")
+        raise DataError(f"The status {column.name!r} holds {shown} in {table.rows(wrong)}. It must be one of {known}.")
     return np.array([kind or 0 for kind in kinds], dtype=np.intp)[codes]
 
 
@@ -168,8 +168,8 @@ def _refuse_text(flag: Flag, column: Column) -> NoReturn:
     listed = ", ".join(repr(level) for level in column.levels[:6])
     what = f"The event column {column.name!r}" if flag.codes == "event" else f"The column {column.name!r}"
     if flag.codes == "survival":
-        remedy = "0 is right-censored, 1 an event, 2 left-censored, 3 an interval"
-        raise DataError(f"{what} must hold the codes 0, 1, 2 and 3, not {listed}; {remedy}.")
+        remedy = "0 means right-censored, 1 an event, 2 left-censored, 3 an interval"
+        raise DataError(f"{what} must hold the codes 0, 1, 2 and 3, not {listed}. {remedy}.")
     raise DataError(f"{what} must hold 0 and 1 or False and True, not {listed}; {_say_which(flag, column.levels)}.")
 
 
@@ -247,5 +247,5 @@ def read_bound(bound: Expression | None, absent: float, table: Table, what: str,
     wrong = np.isnan(values)
     if wrong.any():
         missing = f"The {what} {bound.text} is missing in {table.rows(wrong)}"
-        raise DataError(f"{missing}; write {absent} where there is {without}.")
+        raise DataError(f"{missing}. Write {absent} where there is {without}.")
     return values

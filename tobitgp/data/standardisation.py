@@ -38,7 +38,7 @@ class KnownRows(HasRows):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What some of the rows tell of all."""
+    """Contribution of some of the rows to the moments of all."""
 
     counts: IntArray  # (6,), rows of each kind, those of ``KINDS`` without and with a window
     weight: float  # sum of the weights
@@ -78,7 +78,7 @@ class Standard:
 
 
 def measure_rows(partition: KnownRows, *, joint: bool = False, joint_W: bool = False) -> Measured:
-    """What some rows tell of response and covariates, of linear columns and those of log sigma jointly if asked."""
+    """Contribution of some rows to the moments of response and covariates; joint ones of columns on request."""
     known, response, weight = partition.known, partition.response, partition.known.weight
     exact, open_window = known.exact, np.isinf(known.entry) & np.isinf(known.exit)
     below, above = np.isneginf(known.lower), np.isposinf(known.upper)
@@ -107,7 +107,7 @@ def measure_range(partition: KnownRows, centre: Array, mean: Array) -> tuple[flo
 
 
 def measure_response(partition: KnownRows, centre: Array, mean: Array, known: tuple[float, float]) -> ResponseMoments:
-    """Moments of values and limits, with what is known of them taken away; centre, mean (p,)."""
+    """Moments of values and limits after subtracting their known part; centre, mean (p,)."""
     lower, upper, _ = _shifted(partition, centre, mean)
     return ResponseMoments.of(lower, upper, partition.known.weight, known)
 
@@ -137,7 +137,7 @@ def find_units(
 
 
 def scale_rows(partition: KnownRows, standard: Standard) -> Problem:
-    """Scale response and inputs, and sort the rows by what is known of them."""
+    """Scale response and inputs, and sort the rows by what is known about them."""
     known, design, units = partition.known, partition.design, standard.units
     lower, upper, offset = _shifted(partition, standard.centre, standard.mean)
     kind = row_kinds(known)
@@ -184,7 +184,7 @@ def row_kinds(known: Outcome) -> IntArray:
 
 
 def _shifted(partition: KnownRows, centre: Array, mean: Array) -> tuple[Array, Array, Array]:
-    """Ends without what is known of them, and that."""
+    """Ends without their known part, and that part."""
     offset = _offset(partition.design, centre, mean)
     return partition.known.lower - offset, partition.known.upper - offset, offset
 
@@ -220,7 +220,7 @@ def _input_units(X: Moments, rules: Sequence[Scaling]) -> tuple[Array, Array]:
 
 
 def _check_size(what: str, sd: Array) -> None:
-    """Refuse scales whose squares leave the range of floating-point numbers."""
+    """Raise an error for scales whose squares leave the range of floating-point numbers."""
     if ((sd > 1e140) | ((sd < 1e-140) & (sd > 0.0))).any():
-        remedy = "express it in units in which it is nearer to 1."
-        raise DataError(f"The standard deviation of {what} is {sd.max():.3g}; {remedy}")
+        remedy = "Express it in units in which it is nearer to 1."
+        raise DataError(f"The standard deviation of {what} is {sd.max():.3g}. {remedy}")

@@ -135,7 +135,7 @@ def column_names(data: Frame) -> list[Any]:
         return list(data.columns)
     if isinstance(data, Mapping):
         return list(data)
-    raise DataError(f"Data are a DataFrame or a dict of columns, not {kind_of(data)}.")
+    raise DataError(f"The data must be a DataFrame or a dict of columns, not {kind_of(data)}.")
 
 
 def kind_of(data: Any) -> str:
@@ -154,7 +154,7 @@ def read_table(data: Frame, names: Iterable[str]) -> Table:
         index = _common_index(data, series)
     for name, column in series.items():
         if column.ndim != 1:
-            raise DataError(f"The data have several columns named {name!r}; rename all but one.")
+            raise DataError(f"The data have several columns named {name!r}. Rename all but one.")
     return Table({name: read_column(name, column, index) for name, column in series.items()}, index)
 
 
@@ -169,8 +169,8 @@ def read_column(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
     if isinstance(dtype, pd.IntervalDtype):
         return read_column(name, series.astype("category"), index)
     if isinstance(dtype, pd.PeriodDtype):
-        remedy = "make dates of it by .dt.to_timestamp(), and write decimal_year(...) of these in the formula"
-        raise DataError(f"Column {name!r} holds periods ({dtype}); {remedy}.")
+        remedy = "Convert it by .dt.to_timestamp(), and write decimal_year(...) of the dates in the formula"
+        raise DataError(f"Column {name!r} holds periods ({dtype}). {remedy}.")
     code = "O" if pd.api.types.is_string_dtype(dtype) else getattr(dtype, "kind", "O")
     if code in "fiub":
         absent: dict[str, Any] = {} if isinstance(dtype, np.dtype) else {"na_value": np.nan}
@@ -181,7 +181,7 @@ def read_column(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
     if code == "m":
         return _numbers(name, days_long(series), "duration")
     if code == "c":
-        raise DataError(f"Column {name!r} holds complex numbers.")
+        raise DataError(f"Column {name!r} holds complex numbers. Give real numbers.")
     if code != "O":
         raise DataError(f"Column {name!r} has the type {dtype}, which is neither numbers nor text.")
     return _read_objects(name, series, index)
@@ -230,8 +230,8 @@ def _wrong_objects(name: str, values: Any, missing: BoolArray, index: pd.Index) 
         mixed = f"text and {others} mixed, with text in {rows}"
         return DataError(f"Column {name!r} holds {mixed}. Make it all numbers or all text.")
     numbers = all(isinstance(value, Number) for value in present)
-    remedy = f"make numbers of it: df[{name!r}] = pd.to_numeric(df[{name!r}])" if numbers else "give numbers or text"
-    return DataError(f"Column {name!r} has the type object and holds {', '.join(types)}; {remedy}.")
+    remedy = f"Convert it: df[{name!r}] = pd.to_numeric(df[{name!r}])" if numbers else "Give numbers or text"
+    return DataError(f"Column {name!r} has the type object and holds {', '.join(types)}. {remedy}.")
 
 
 def _as_series(name: str, values: Any) -> pd.Series[Any]:
@@ -239,13 +239,13 @@ def _as_series(name: str, values: Any) -> pd.Series[Any]:
     if isinstance(values, pd.Series | pd.Index):
         return values.to_series() if isinstance(values, pd.Index) else values
     if isinstance(values, str) or not hasattr(values, "__len__"):
-        raise DataError(f"Column {name!r} is a single value; a column has one value for each row.")
+        raise DataError(f"Column {name!r} is a single value. Give one value for each row.")
     if isinstance(values, pd.api.extensions.ExtensionArray):
         return pd.Series(values, copy=False)
     if not isinstance(values, np.ndarray):
         return pd.Series(list(values))
     if values.ndim != 1:
-        raise DataError(f"Column {name!r} has {values.ndim} dimensions; a column has one value for each row.")
+        raise DataError(f"Column {name!r} has {values.ndim} dimensions. Give one value for each row.")
     return pd.Series(values.astype(object) if values.dtype.kind == "U" else values, copy=False)
 
 
@@ -257,7 +257,7 @@ def _common_index(data: Mapping[str, Any], series: Mapping[str, pd.Series[Any]])
         raise DataError(f"The columns have unequal lengths: {listed}.")
     labelled = [data[name].index for name in series if isinstance(data[name], pd.Series)]
     if any(not index.equals(labelled[0]) for index in labelled):
-        raise DataError("The columns are Series with unequal indices; put them into one DataFrame first.")
+        raise DataError("The columns are Series with unequal indices. Combine them in one DataFrame first.")
     if labelled or lengths:
         return labelled[0] if labelled else pd.RangeIndex(next(iter(lengths.values())))
     name, first = next(iter(data.items()), ("", ()))

@@ -96,7 +96,7 @@ def read_detects(column: Column, table: Table) -> tuple[Array, IntArray, BoolArr
         levels = [column.levels[i] for i in dict.fromkeys(codes[wrong].tolist())]
         shown = ", ".join(map(repr, levels[:5]))
         remedy = _remedy(column, levels)
-        raise DataError(f"Column {column.name!r} holds {shown} in {table.rows(wrong)}; {remedy}.")
+        raise DataError(f"Column {column.name!r} holds {shown} in {table.rows(wrong)}. {remedy}.")
     read = [Written(np.nan, 0) if written is None else written for written in found]
     values, side = np.array([item.value for item in read]), np.array([item.side for item in read], dtype=np.intp)
     closed = np.array([item.closed for item in read], dtype=bool)

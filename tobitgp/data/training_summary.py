@@ -26,7 +26,7 @@ NO_ROWS = "This fit holds no training rows (it was loaded from a file, or made f
 def held_rows(training: T | None) -> T:
     """The training rows of a fit."""
     if training is None:
-        raise SpecError(f"{NO_ROWS}: give new=...")
+        raise SpecError(f"{NO_ROWS}. Give new=...")
     return training
 
 
@@ -52,7 +52,7 @@ class ColumnFacts:
 
 
 class OnDemand:
-    """A field that is given as a value, or as a function without arguments, called when the value is asked for."""
+    """A field that is given as a value, or as a function without arguments that is called on first access."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -95,7 +95,7 @@ class ColumnMeasure:
 
 @dataclass(frozen=True, slots=True)
 class RowFacts:
-    """What some of the rows tell of the facts of all."""
+    """Contribution of some of the rows to the facts about all."""
 
     n: int
     nobs: float
@@ -116,7 +116,7 @@ class RowFacts:
 
 
 def measure_facts(response: CensoredResponse, groups: Sequence[Groups | None]) -> RowFacts:
-    """What some rows tell of the facts of all, their columns apart."""
+    """Contribution of some rows to the facts about all, except those about their columns."""
     weight = response.weight
     ends = (response.limit_lower, response.limit_upper, response.entry, response.exit)
     return RowFacts(
@@ -133,7 +133,7 @@ def measure_facts(response: CensoredResponse, groups: Sequence[Groups | None]) -
 
 
 def measure_columns(state: DesignState, table: Table, weight: Array) -> dict[str, ColumnMeasure]:
-    """What some rows tell of the columns of all."""
+    """Contribution of some rows to the facts about the columns of all."""
     return {name: _measure(state, column, weight) for name, column in table.columns.items()}
 
 
@@ -201,7 +201,7 @@ def _column_facts(column: Column, found: ColumnMeasure, row: int) -> ColumnFacts
 
 
 def coded_values(state: DesignState, name: str) -> Array | None:
-    """Values of a column of numbers that stands in ``C(...)`` on its own, None for any other column."""
+    """Values of a numeric column that is a term ``C(...)`` by itself, None for any other column."""
     for part in state.parts:
         for coding, seen in zip(part.spec.codings, part.coded, strict=True):
             if coding.text.strip("`") == name and len(seen):

@@ -98,7 +98,7 @@ def load(name: str) -> pd.DataFrame:
     """
     if not isinstance(name, str) or name not in DATASETS:
         if isinstance(name, str) and name in SOURCES:
-            raise DataError(f"Data set {name!r} is not bundled: tg.datasets.fetch({name!r}) downloads it.")
+            raise DataError(f"Data set {name!r} is not bundled. Download it by tg.datasets.fetch({name!r}).")
         raise unknown(name, DATASETS, "available are", {other: f"fetch({other!r})" for other in SOURCES})
     return DATASETS[name]()
 

@@ -94,20 +94,20 @@ def _download(name: str, url: str, source: DownloadSource, folder: Path) -> byte
 
 
 def _make_tables(name: str, raw: Sequence[bytes], source: DownloadSource) -> dict[str, bytes]:
-    """Tidy what was downloaded, and see that it gives the tables expected."""
+    """Tidy the download, and check that it gives the expected tables."""
     place = source.urls[0]
     if any(content[:200].lstrip().lower().startswith((b"<!doctype", b"<html")) for content in raw):
         raise DataError(
-            f"What {place} gives is not data set {name!r} but a web page, as networks give that want a login; nothing "
-            "was stored."
+            f"{place} returned a web page instead of data set {name!r}, e.g. the login page of a network. Nothing was "
+            "stored. Log in, and fetch it again."
         )
     if source.raw_sha256 is not None and _digest(raw[0]) != source.raw_sha256:
         raise _changed(name, place, _digest(raw[0]), source.raw_sha256)
     try:
         files = dict(zip(source.tables, source.tidy(raw), strict=True))
-    except Exception as error:  # whatever a stranger's bytes make the parsers do
+    except Exception as error:  # any error of the parsers on unexpected bytes
         raise DataError(
-            f"What {place} gives is not data set {name!r} ({type(error).__name__}: {error}); nothing was stored."
+            f"{place} did not return data set {name!r} ({type(error).__name__}: {error}). Nothing was stored."
         ) from error
     for file, expected in source.tables.items():
         found = _digest(_unpack(file, files[file]))
@@ -246,7 +246,7 @@ def fetch(name: str) -> pd.DataFrame:
     """
     if not isinstance(name, str) or name not in SOURCES:
         if isinstance(name, str) and name in available():
-            raise DataError(f"Data set {name!r} comes with the package: tg.datasets.load({name!r}) reads it.")
+            raise DataError(f"Data set {name!r} is bundled with the package. Load it by tg.datasets.load({name!r}).")
         raise unknown(name, SOURCES, "fetch knows", {other: f"load({other!r})" for other in available()})
     frames = [read_table(table) for table in read_tables(name, SOURCES[name])]
     if len(frames) == 1:

@@ -1,4 +1,4 @@
-"""Synthetic problems of papers, as data frames with the truth beside the data."""
+"""Synthetic problems of papers, as data frames that include the true values."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def simulate_groot_lucas(
     """
     check_size(n, noise_sd)
     if not 0 <= censored_fraction <= 1:
-        raise DataError(f"censored_fraction must lie in [0, 1], got {censored_fraction!r}.")
+        raise DataError(f"censored_fraction={censored_fraction!r}: must be in [0, 1].")
     generator = seeded(rng)
     match design:
         case "grid":
@@ -84,7 +84,7 @@ def simulate_groot_lucas(
         case "uniform":
             x = np.sort(generator.uniform(0, 1, n))
         case _:
-            raise DataError(f"design must be 'grid' or 'uniform', got {design!r}.")
+            raise DataError(f"design={design!r}: must be 'grid' or 'uniform'.")
 
     f = _groot_lucas(x)
     y_star = f + generator.normal(0, noise_sd, n)
@@ -133,7 +133,7 @@ def simulate_basson(example: Literal[1, 2] = 1, rng: np.random.Generator | int |
     (12, 3)
     """
     if example not in (1, 2):
-        raise DataError(f"example must be 1 or 2, got {example!r}.")
+        raise DataError(f"example={example!r}: must be 1 or 2.")
     if example == 1:
         return simulate_groot_lucas(rng)
     x = np.linspace(0, 1.15, 30)
@@ -198,10 +198,10 @@ def simulate_karlova(
     """
     check_size(n, noise_sd)
     if case not in KARLOVA_LIMITS:
-        raise DataError(f"case must be one of {', '.join(map(repr, KARLOVA_LIMITS))}, got {case!r}.")
+        raise DataError(f"case={case!r}: must be one of {', '.join(map(repr, KARLOVA_LIMITS))}.")
     low, high = x_range
     if not -math.inf < low < high < math.inf:
-        raise DataError(f"x_range must be two finite numbers in increasing order, got {x_range!r}.")
+        raise DataError(f"x_range={x_range!r}: must be two finite numbers in increasing order.")
 
     generator = seeded(rng)
     noise = generator.normal(0, noise_sd, n)
@@ -262,7 +262,7 @@ def simulate_kohjima(
     """
     check_size(n, 0.0)
     if case not in KOHJIMA:
-        raise DataError(f"case must be one of {', '.join(map(repr, KOHJIMA))}, got {case!r}.")
+        raise DataError(f"case={case!r}: must be one of {', '.join(map(repr, KOHJIMA))}.")
     draw, (low, high) = KOHJIMA[case]
     generator = seeded(seed, "seed")
     component = generator.integers(0, 2, n)
@@ -285,9 +285,9 @@ def observed_frame(*, x: Array, f: Array, y_star: Array, lower: float, upper: fl
 def check_size(n: int, noise_sd: float) -> None:
     """Raise an error for numbers with which nothing can be drawn."""
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-        raise DataError(f"n must be a positive whole number, got {n!r}.")
+        raise DataError(f"n={n!r}: must be a positive whole number.")
     if not 0 <= noise_sd < math.inf:
-        raise DataError(f"noise_sd must be a finite number, 0 or more, got {noise_sd!r}.")
+        raise DataError(f"noise_sd={noise_sd!r}: must be a finite number of 0 or more.")
 
 
 def seeded(rng: np.random.Generator | int | None, name: str = "rng") -> np.random.Generator:
@@ -297,5 +297,5 @@ def seeded(rng: np.random.Generator | int | None, name: str = "rng") -> np.rando
     if rng is None:
         return np.random.default_rng(0)
     if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or rng < 0:
-        raise DataError(f"{name} must be None, a seed (a whole number, 0 or more) or a numpy Generator, got {rng!r}.")
+        raise DataError(f"{name}={rng!r}: must be None, a seed (a whole number of 0 or more) or a numpy Generator.")
     return np.random.default_rng(int(rng))

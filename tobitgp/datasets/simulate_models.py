@@ -1,4 +1,4 @@
-"""Synthetic problems of models that the package has, as data frames with the truth beside the data."""
+"""Synthetic data for models of the package, as data frames that include the true values."""
 
 from __future__ import annotations
 

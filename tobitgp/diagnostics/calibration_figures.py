@@ -1,4 +1,4 @@
-"""Figures of what a fit predicted beside what was observed, for every kind of row and of results."""
+"""Figures that compare predictions with observations, for all kinds of rows and results."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _LOWEST = -1e300  # of a log probability, so that differences stay finite
 
 
 def plot_calibration(results: Fit, ax: Any = None, *, time: float | None = None, landmark: float | None = None) -> Any:
-    """Draw what was predicted beside what was seen; on the diagonal if the model is right.
+    """Draw observed against predicted probabilities; a correct model is on the diagonal.
 
-    Without ``time`` the predictive distributions as a whole: the share of rows, by Kaplan and Meier's estimate or,
-    with left- and interval-censored rows, Turnbull's, whose response lies below the predicted quantile of each
-    order, in a process given the other rows. With ``time``, of right-censored rows, the probability of an event by
-    then: rows in tenths of their predictions, with Kaplan and Meier's estimate and its 95% interval in each. Weights
-    and late entry count.
+    Without ``time`` the figure checks the predictive distributions as a whole. It shows the proportion of rows whose
+    response is below each predicted quantile, by the Kaplan-Meier estimate or, with left- and interval-censored rows,
+    the Turnbull estimate. Gaussian processes predict each row from the other rows. With ``time`` the figure checks
+    the probability of an event by then, for right-censored rows: it shows the Kaplan-Meier estimate with its 95%
+    interval in each tenth of the predictions. Both account for weights and late entry.
 
     Parameters
     ----------
     ax : matplotlib axes, optional
-        To draw on; new ones without.
+        Axes to draw on; new axes by default.
     time : float, optional
-        On the scale of the response.
+        A time on the scale of the response.
     landmark : float, optional
-        A time before ``time``, on the same scale: the event is predicted and counted of those alive then. Needed
-        where rows entered late, since nothing is known of the time before.
+        A time before ``time``, on the same scale: only subjects alive then are predicted and counted. It must be given
+        if rows entered late, because nothing is known before their entry.
 
     Returns
     -------
@@ -45,8 +45,8 @@ def plot_calibration(results: Fit, ax: Any = None, *, time: float | None = None,
     Raises
     ------
     SpecError
-        If the fit holds no training rows; with ``time``, if rows are censored other than to the right, entered
-        late and have no landmark, or all predictions are the same.
+        If the fit holds no training rows. With ``time``: if rows are left- or interval-censored, if rows entered
+        late and there is no landmark, or if all predictions are equal.
 
     See Also
     --------
@@ -74,32 +74,32 @@ def plot_calibration(results: Fit, ax: Any = None, *, time: float | None = None,
         return plot_calibration(predicted_survival(results), ax)
     at, *more = read_times(time, "time")
     if more:
-        raise SpecError("plot_calibration(time=) must be one time. Draw other times on other axes by ax=.")
+        raise SpecError("plot_calibration(time=) must be one time. Draw other times on other axes with ax=.")
     since = None if landmark is None else float(read_times(landmark, "landmark")[0])
     lower, upper, weight, entry = _right_censored(results, since)
     if since is not None and not (since < at and (lower > since).any()):
-        raise SpecError(f"landmark={since:g}: a time before {at:g}, and before the last of the rows, is needed.")
+        raise SpecError(f"landmark={since:g}: must be before time={at:g}, and before the time of the last row.")
     survival = predict_survival_function(results, times=[at - (since or 0.0)], conditional_after=since).to_numpy()[0]
-    # A mixture answers for one row.
+    # A mixture predicts one row for all.
     survival = survival if _alike(results) else survival[results.parts.rows.kept]
     if np.ptp(survival) == 0.0:
-        raise SpecError("plot_calibration(time=) compares rows, and this fit predicts the same for all.")
+        raise SpecError("plot_calibration(time=) compares rows, and this fit predicts the same for all. Omit time=.")
     alive = lower > (-np.inf if since is None else since)
     rows = (lower[alive], (lower == upper)[alive], weight[alive], entry[alive])
     return plot_calibration_at(at, survival[alive], rows, ax, since)
 
 
 def plot_cox_snell(results: Fit, ax: Any = None) -> Any:
-    """Draw the cumulative hazard of Cox and Snell's residuals, which is that of an exponential distribution of rate 1.
+    """Draw the cumulative hazard of the Cox-Snell residuals, which are exponential with rate 1 if the model is correct.
 
-    By Kaplan and Meier's estimate, or Turnbull's with left- and interval-censored rows; of a process each row's given
-    the others. On the diagonal if the model is right; it shows late times better than :meth:`plot_calibration`, early
-    ones worse.
+    The hazard is estimated by the Kaplan-Meier or, with left- and interval-censored rows, the Turnbull estimate.
+    Gaussian processes predict each row from the other rows. A correct model is on the diagonal. The figure shows late
+    times better, and early times worse, than :meth:`plot_calibration`.
 
     Parameters
     ----------
     ax : matplotlib axes, optional
-        To draw on; new ones without.
+        Axes to draw on; new axes by default.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def plot_cox_snell(results: Fit, ax: Any = None) -> Any:
     Raises
     ------
     SpecError
-        If ``ax`` is no matplotlib axes, or the fit holds no training rows.
+        If ``ax`` is not a matplotlib Axes, or the fit holds no training rows.
 
     References
     ----------
@@ -131,19 +131,19 @@ def plot_cox_snell(results: Fit, ax: Any = None) -> Any:
 def plot_predictive_check(
     results: Any, ax: Any = None, *, draws: int = 50, rng: int | np.random.Generator | None = None
 ) -> Any:
-    """Draw the distribution of the response beside those of replicates from the model.
+    """Draw the distribution of the response together with replicates from the model.
 
-    Censored rows are kept as what they are, by Kaplan and Meier's estimate, or Turnbull's with left- and
-    interval-censored rows; replicates are new, uncensored responses of the same rows, inside their windows.
+    The distribution of the data is the Kaplan-Meier or, with left- and interval-censored rows, the Turnbull estimate.
+    Replicates are new, uncensored responses of the same rows within their truncation windows.
 
     Parameters
     ----------
     ax : matplotlib axes, optional
-        To draw on; new ones without.
+        Axes to draw on; new axes by default.
     draws : int
-        Replicates.
+        Number of replicates.
     rng : int or numpy Generator, optional
-        None is deterministic.
+        With None the result is deterministic.
 
     Returns
     -------
@@ -152,8 +152,8 @@ def plot_predictive_check(
     Raises
     ------
     SpecError
-        If ``ax`` is no matplotlib axes, the fit holds no training rows, or some of them are censored and they have
-        windows of their own.
+        If ``ax`` is not a matplotlib Axes, if the fit holds no training rows, or if rows are censored and their
+        truncation windows differ.
 
     References
     ----------
@@ -191,11 +191,11 @@ def _right_censored(results: Fit, since: float | None) -> tuple[Array, Array, Ar
     rows = training_rows(results.parts, "plot_calibration()")
     response, weight, (lower, upper, _) = rows.response, rows.tested_weight, results._training_ends()
     if not ((lower == upper) | np.isposinf(upper)).all() or np.isfinite(response.exit).any():
-        raise SpecError("plot_calibration(time=) takes right-censored rows; others are shown by plot_calibration().")
+        raise SpecError("plot_calibration(time=) requires right-censored rows. For other rows use plot_calibration().")
     if since is None and (response.entry > 0.0).any():
         raise SpecError(
-            "plot_calibration(time=) of rows that entered late needs landmark=, a time from which on they are "
-            "followed, as plot_calibration(time=80, landmark=70)."
+            "plot_calibration(time=) requires landmark= if rows entered late, a time from which they are followed, "
+            "e.g. plot_calibration(time=80, landmark=70)."
         )
     return lower, upper, weight, response.entry
 

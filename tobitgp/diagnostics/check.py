@@ -100,7 +100,7 @@ def structure_findings(results: Any) -> Iterator[Finding]:
 
 
 def _second_component(gp: Any, best: ScaleCandidate) -> str:
-    """How to add the component that a screening found; from its own start, as two terms alike stay alike."""
+    """How to add the component that a screening found, with its start: two equal terms would stay equal."""
     term, parameters = gp.terms[best.term], gp.parameters
     names, values, own = parameters.names, parameters.values(best.theta), term.name
     start = {names[i].replace(own, "second"): values[i] for i in best.scales}
@@ -112,21 +112,22 @@ def _second_component(gp: Any, best: ScaleCandidate) -> str:
 
 
 def check(results: Fit, *, rng: int | np.random.Generator | None = None) -> Check:
-    """Run the diagnostics, and say in words what is wrong and what to try.
+    """Run the diagnostics, and report in words what is wrong and what to try.
 
-    Convergence; calibration, by the Kaplan-Meier or Turnbull estimate of the distribution of the rows' predictive
-    probabilities, in a process given the other rows; quantile residuals of these, censored ones at a random point of
-    their mass: symmetry, tails, spread along the fit and each column of numbers, patterns along each; rows that do not
-    fit the others (leave-one-out); of mixtures of times, the survival curve beside Kaplan and Meier's or Turnbull's; of
-    a posterior, what its approximations leave out. A row of frequency weight 3 counts as three rows. Sampling weights
-    have no unit: each row is one, by its share of the weights. The random points do not depend on the order of the
-    rows. Tail probabilities are adjusted by Holm's method: below 0.02 they are doubtful, below 0.001 bad if what was
-    found is large. How often right models are flagged, and wrong ones found, is on the page of trust.
+    The diagnostics are: convergence; calibration, by the Kaplan-Meier or Turnbull estimate of the distribution of the
+    rows' predictive probabilities; symmetry, tails, variance and patterns of quantile residuals, along the fit and
+    along each numeric column; influential rows (leave-one-out); for mixtures of times, the survival curve against the
+    Kaplan-Meier or Turnbull estimate; for a posterior, the errors of its approximations. Gaussian processes predict
+    each row from the other rows. Censored residuals are drawn at random within their probability mass, independently
+    of the order of the rows. A row of frequency weight 3 counts as three rows. Sampling weights have no unit: each row
+    counts as one, weighted by its share of the weights. P-values are adjusted by Holm's method: a finding is doubtful
+    below 0.02, and bad below 0.001 if the effect is large. The trust page reports how often correct models are flagged
+    and wrong ones detected.
 
     Parameters
     ----------
     rng : int or numpy Generator, optional
-        For the random points, and draws of the posterior; None is deterministic.
+        Random numbers for the residuals and draws of the posterior. With None the result is deterministic.
 
     Returns
     -------
@@ -155,7 +156,7 @@ def check(results: Fit, *, rng: int | np.random.Generator | None = None) -> Chec
     training_rows(results.parts, "check()")
     words = "the fit converged" if results.converged else f"not converged. {results._search_message}"
     converged = plain("convergence", words, good=bool(results.converged), otherwise=BAD)
-    # What else looks at a fit is yielded here.
+
     return Check(judge([converged, *results._findings(rng), *results._row_tests(rng)]))
 
 
@@ -210,7 +211,7 @@ def _left_out(results: Any, rng: Any) -> Iterator[Finding | RawTest]:
 
 
 def process_findings(results: Any, rng: Any) -> Iterator[Finding]:
-    """Of a Gaussian process: what its approximations leave out, and hyper-parameters that the data leave open."""
+    """Findings about a Gaussian process: errors of approximations, and hyper-parameters that are not identified."""
     fitted, gp = results.parts.fitted, results.parts.gp
     gain = fitted.neighbours_gain
     if np.isfinite(gain):

@@ -26,7 +26,7 @@ ElpdKind = TypeVar("ElpdKind", bound="Elpd")
 METHODS = ("auto", "psis", "ep")
 DRAWS, LEAST_DRAWS = 4000, 25
 LEAST_SHARE = 0.5
-NEGLIGIBLE = 0.01  # nats that a row owes to itself, of which no tail matters
+NEGLIGIBLE = 0.01  # own contribution of a row, in nats, below which its k does not matter
 LARGEST_VARIANCE = 0.4
 _LOWEST = -1e300  # of a log likelihood, so that differences stay finite
 
@@ -48,7 +48,7 @@ class Elpd:
 
     @property
     def n_bad(self) -> int:
-        """Number of rows whose estimate is not to be trusted."""
+        """Number of rows whose estimate is unreliable."""
         return int((~self.trusted).sum())
 
     @property
@@ -92,7 +92,7 @@ class LOO(Elpd):
         ``elpd`` and ``p`` of one copy of each row of the training data, by its index, and ``weight``; NaN where it was
         dropped. With ``id=`` those of subjects at the last row of each, NaN in the others. With ``"psis"`` also
         ``k``, the Pareto shape of the row's importance weights, ``-inf`` where they are all equal; otherwise
-        ``share``, the part of the worth of the design points that is left without the row.
+        ``share``, the share of the weight of the integration points that is left without the row.
     trusted : Series of bool
         By row of the training data that was used.
     remedy : str
@@ -254,9 +254,9 @@ def waic_by_draws(draws: Draws, parts: Source) -> WAIC:
 def read_method(method: Any, *, sites: bool) -> str:
     """How to leave rows out, ``"psis"`` or ``"ep"``."""
     if not isinstance(method, str) or method not in METHODS:
-        raise SpecError(f"method={method!r} is not supported; choose one of {', '.join(map(repr, METHODS))}.")
+        raise SpecError(f"method={method!r} is not supported. Choose one of {', '.join(map(repr, METHODS))}.")
     if method == "ep" and not sites:
-        raise SpecError("method='ep' takes the sites of a Gaussian process out, and this fit has none; use 'psis'.")
+        raise SpecError("method='ep' requires a fit with the sites of a Gaussian process. Use 'psis'.")
     return ("ep" if sites else "psis") if method == "auto" else method
 
 

@@ -91,7 +91,7 @@ class KHat:
 
 
 def process_k_hat(parts: ProcessParts, draws: int, rng: int | np.random.Generator | None) -> KHat:
-    """Of the posterior at the maximum of the hyper-parameters: the likelihood of draws over that of their sites."""
+    """K-hat of the posterior at the mode of the hyper-parameters: the likelihood of draws over that of their sites."""
     training_rows(parts, "k_hat()")
     refuse_censoring_noises(parts, "k_hat()")
     n, point, stream = len(parts.rows.labels), parts.fitted.points[0], generator(rng)
@@ -104,7 +104,7 @@ def process_k_hat(parts: ProcessParts, draws: int, rng: int | np.random.Generato
 
 
 def regression_k_hat(draws: EstimateDraws) -> KHat:
-    """Of the normal distribution of a regression's estimates against its likelihood under a flat prior."""
+    """K-hat of the normal distribution of a regression's estimates against its likelihood under a flat prior."""
     rows, robust = draws.parts.rows, draws.parts.cov_type != "nonrobust"
     weight, remedy = (rows.tested_weight, OF_ROBUST) if robust else (rows.response.weight, OF_LIKELIHOOD)
     log_ratio = 0.5 * draws.squares

@@ -40,14 +40,14 @@ class Finding(NamedTuple):
     name : str
         Name of the diagnostic.
     value : float
-        The statistic, on its own scale; NaN where there is no number.
+        The statistic, on its own scale; NaN if there is none.
     p : float
-        Tail probability of the statistic if the model is right, adjusted by Holm's method for all tests of the check;
-        NaN where it is no test.
+        Tail probability (p-value) of the statistic under the model, adjusted by Holm's method for all tests of the
+        check; NaN if the diagnostic is not a test.
     verdict : {"good", "doubtful", "bad"}
-        Of a test: "good" if p is 0.02 or more; "bad" if it is below 0.001 and what was found is large.
+        For a test: "good" if p is 0.02 or more; "bad" if it is below 0.001 and the effect is large.
     words : str
-        What it means, and what to try.
+        Meaning of the result, and what to try.
     """
 
     name: str
@@ -131,7 +131,7 @@ def _judged(test: RawTest, p: float, tests: int) -> Finding:
 
 
 def plain(name: str, words: str, *, good: bool, value: float = np.nan, otherwise: str = DOUBTFUL) -> Finding:
-    """A finding that is no test."""
+    """A finding that is not a test."""
     return Finding(name, value, np.nan, GOOD if good else otherwise, words)
 
 
@@ -358,7 +358,7 @@ class ScoredResiduals(NamedTuple):
 
 
 class PredictedSurvival(NamedTuple):
-    """Predicted log survival of n training rows at the ends of what is known of them, given their windows."""
+    """Predicted log survival of n training rows at the ends of what is known about them, given their windows."""
 
     lower: Array  # (n,), log probability of a response beyond the lower end
     upper: Array  # (n,), of one beyond the upper end, no more than that

@@ -1,9 +1,9 @@
-r"""Whether the survival curve of a mixture leaves what sampling allows about the nonparametric one, (CHK17).
+r"""Test the survival curve of a mixture against the nonparametric curve, (CHK17).
 
-Kaplan and Meier's curve, or Turnbull's, is self-consistent: at every time it is the mean over the rows of the
-probability, given what is known of the row, that the event comes later. Of a fitted curve the mean over n rows of
-:math:`\varphi_i(t) = P(Y_i \le t \mid \text{row } i) - F(t)` is away from 0 by as much as the likelihood asks it to
-move at t. Parameters were fitted to the same rows, which takes the part of :math:`\varphi_i` along the scores of the
+The Kaplan-Meier or Turnbull curve is self-consistent: at every time it is the mean over the rows of the probability,
+given what is known about the row, that the event comes later. For a fitted curve, the mean over n rows of
+:math:`\varphi_i(t) = P(Y_i \le t \mid \text{row } i) - F(t)` differs from 0 by as much as the likelihood would move it
+at t. Parameters were fitted to the same rows, which takes the part of :math:`\varphi_i` along the scores of the
 parameters out of its variance; the largest of the standardised sums over a grid of times has the distribution of the
 largest of normal numbers with the covariance that is left. With left- or interval-censored rows that variance is too
 small in samples of 60. There the variance is that of fixed parameters, which is conservative.
@@ -79,7 +79,7 @@ def _times(lower: Array, upper: Array) -> Array:
 
 
 def _away(predictive: Predictive, times: Array, lower: Array, upper: Array) -> Array:
-    """Probability that each row (n,) lies at or below times (m,), given what is known of it, less F there; (n, m)."""
+    """Probability that each row (n,) is at or below times (m,), given what is known about it, less F; (n, m)."""
     above, start, end = (np.asarray(predictive.sf(x)) for x in (times, lower, upper))
     exact, mass = lower == upper, start - end
     share = (start[:, None] - np.clip(above, end[:, None], start[:, None])) / np.where(mass > 0.0, mass, 1.0)[:, None]
@@ -101,7 +101,7 @@ def _scores(results: Any, lower: Array, upper: Array) -> Array:
 
 
 def _beside_scores(away: Array, scores: Array, weight: Array) -> tuple[Array, Array]:
-    """Covariance (m, m) of sums over the rows beside the scores, and what of the sums lies along these, (m,)."""
+    """Covariance (m, m) of sums over the rows, and the part of the sums along the scores, (m,)."""
     root = np.sqrt(weight)[:, None]
     slopes = np.linalg.lstsq(root * scores, root * away, rcond=1e-8)[0]
     left = root * (away - scores @ slopes)
@@ -120,7 +120,7 @@ def _largest(sums: Array, covariance: Array, size: Array) -> tuple[Array, float]
 
 
 def _nonparametric(time: float, lower: Array, upper: Array, weight: Array) -> float:
-    """Survival at a time by Kaplan and Meier's, or Turnbull's, estimate."""
+    """Survival at a time by the Kaplan-Meier or Turnbull estimate."""
     if ((lower == upper) | np.isposinf(upper)).all():
         times, survival = kaplan_meier(lower, lower == upper, weight)
     else:

@@ -47,7 +47,7 @@ class Draws:
 
     @property
     def names(self) -> list[str]:
-        """Of the parameters, k."""
+        """Number of the parameters, k."""
         return list(self.parts.names)
 
     def parameters(self) -> Array:
@@ -111,7 +111,7 @@ def of_subjects(results: Any, draws: Draws, question: str) -> Draws:
         return draws
     subject, weight = results.parts.subject, results.parts.rows.response.weight
     if subject is None:
-        raise SpecError(f"{question} leaves out subjects, whose rows this file does not name: fit again.")
+        raise SpecError(f"{question} leaves out subjects, whose rows this file does not name. Fit the model again.")
     made = SubjectDraws(results.parts, draws, subject)
     if (weight != weight[made._last]).any():
         raise SpecError(
@@ -124,19 +124,17 @@ def of_subjects(results: Any, draws: Draws, question: str) -> Draws:
 def training_rows(parts: Source, question: str) -> TrainingData:
     """The training rows."""
     if parts.training is None:
-        raise SpecError(
-            f"{NO_ROWS}, and {question} computes with them: ask it where the fit was made from a DataFrame."
-        )
+        raise SpecError(f"{NO_ROWS}, and {question} requires them. Refit with a DataFrame in memory.")
     return parts.training
 
 
 def read_draws(draws: Any, least: int = 1, *, rows: int = 1) -> int:
     """A number of draws."""
     if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < least:
-        raise SpecError(f"draws={draws!r}: a whole number of at least {least} is needed.")
+        raise SpecError(f"draws={draws!r}: must be a whole number of at least {least}.")
     if int(draws) * max(rows, 1) > _MOST:
         held = f"at most {_MOST // max(rows, 1)} of {rows} rows can be held"
-        raise SpecError(f"draws={draws}: {held}; ask for fewer draws, or for fewer rows at a time.")
+        raise SpecError(f"draws={draws}: {held}. Use fewer draws, or fewer rows at a time.")
     return int(draws)
 
 
@@ -203,7 +201,7 @@ def inference_data(draws: Draws, parts: Any, response: str) -> Any:
 
 
 def seen(response: CensoredResponse, name: str) -> dict[str, Array | IntArray]:
-    """What was seen of each row: value or limit (the middle of an interval), both ends, brms' code of censoring."""
+    """Observed data of each row: value or limit (the middle of an interval), both ends, brms' censoring code."""
     lower, upper = response.lower, response.upper
     below, above, exact = np.isneginf(lower), np.isposinf(upper), lower == upper
     with np.errstate(invalid="ignore"):
@@ -215,7 +213,7 @@ def seen(response: CensoredResponse, name: str) -> dict[str, Array | IntArray]:
 
 
 def _apart(name: str) -> str:
-    """A name that is no dimension's."""
+    """A name that is not that of a dimension."""
     return f"{name}_" if name in ("chain", "draw", "row") else name
 
 
@@ -236,7 +234,7 @@ def _copies(weight: Array, draws: int) -> IntArray:
             "be repeated. Use loo() and waic() of the fit, which include the weights."
         )
     if weight.sum() * draws > _MOST_LIKELIHOODS:
-        raise SpecError(f"draws={draws} of {weight.sum():g} rows are too many to hold; ask for fewer draws.")
+        raise SpecError(f"draws={draws} of {weight.sum():g} rows are too many to hold. Use fewer draws.")
     return np.repeat(np.arange(len(weight)), weight.astype(np.intp))
 
 
@@ -247,7 +245,7 @@ def _labels(labels: Any) -> Any:
 
 
 def _arviz() -> Any:
-    """The package arviz, without what it says of its own future."""
+    """The package arviz, without its FutureWarnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -32,31 +32,32 @@ def make_elpd(results: Fit, by: str, draws: Any, rng: Rng, method: Any = "auto")
 
 
 def log_likelihood_draws(results: Fit, draws: int = 1000, *, rng: Rng = None) -> pd.DataFrame:
-    """Log likelihood, in nats, of each training row under draws from the posterior.
+    """Log-likelihood, in nats, of each training row under draws from the posterior.
 
-    A process draws a design point of its hyper-parameters and all of f, a regression its parameters from the normal
-    distribution of its estimates (``cov_params``), a mixture likewise on unbounded scales. Exact rows have the log
-    density of the response as written, others the log probability of what was seen, truncated rows both given their
-    window; a row with a frequency weight that of one of its copies.
+    For a Gaussian process, each draw consists of a design point of the hyper-parameters and all of f. For a regression,
+    parameters are drawn from the normal distribution of the estimates (``cov_params``), and for a mixture likewise on
+    unbounded scales. Exact rows have the log density of the response as written, censored rows the log probability of
+    the observation; truncated rows have these given their window. A row with a frequency weight has the log-likelihood
+    of one of its copies.
 
     Parameters
     ----------
     draws : int
-        How many.
+        Number of draws.
     rng : int or numpy Generator, optional
-        None is deterministic.
+        With None the result is deterministic.
 
     Returns
     -------
     DataFrame, (draws, rows)
-        A row for each draw, a column for each training row that was used, by its label. With ``id=`` rows are parts
-        of the time of a subject, whose log likelihood is their sum.
+        A row for each draw, and a column, named by its label, for each training row that was used. With ``id=`` the
+        rows are parts of a subject's time; the log-likelihood of a subject is their sum.
 
     Raises
     ------
     SpecError
-        If the fit holds no training rows, has no covariance to draw from, or censoring noise (``bound="local"``), which
-        make a likelihood that is no density.
+        If the fit holds no training rows, has no covariance to draw from, or has censoring noise (``bound="local"``),
+        with which the likelihood is not a density.
 
     References
     ----------
@@ -77,44 +78,44 @@ def log_likelihood_draws(results: Fit, draws: int = 1000, *, rng: Rng = None) ->
 
 
 def loo(results: Fit, method: Literal["auto", "psis", "ep"] = "auto", *, draws: int = DRAWS, rng: Rng = None) -> LOO:
-    r"""Leave-one-out cross-validation without fitting again, in nats.
+    r"""Leave-one-out cross-validation without refitting, in nats.
 
     ``"psis"``: Pareto-smoothed importance sampling of draws from the posterior, those of
-    :meth:`log_likelihood_draws`, by weights :math:`1 / p(y_n | f_n, \theta)`. Its k says row by row whether the
-    posterior without the row is near enough to that with it.
+    :meth:`log_likelihood_draws`, by weights :math:`1 / p(y_n | f_n, \theta)`. For each row, k shows whether the
+    posterior without the row is close enough to the posterior with it.
 
-    ``"ep"``, for processes: the row's site is taken out of the posterior, and the row predicted by what is left, in
-    closed form or by quadrature; hyper-parameters are weighted anew without each row. No draws or weights can fail,
-    and without censoring it is exact at given hyper-parameters. Sites of Laplace's method or variational inference
-    serve too, and ``kind`` says so; those of expectation propagation are the most accurate.
+    ``"ep"``, for processes: the row's site is removed from the posterior, and the row is predicted by the rest, in
+    closed form or by quadrature; hyper-parameters are reweighted without each row. This method has no draws or weights
+    that can fail. Without censoring it is exact at given hyper-parameters. Sites of Laplace's method or variational
+    inference can also be used (see ``kind``); those of expectation propagation are the most accurate.
 
     Parameters
     ----------
     method : {"auto", "psis", "ep"}
-        ``"auto"`` is ``"ep"`` of a process, ``"psis"`` of a regression or a mixture.
+        ``"auto"`` is ``"ep"`` for a process, ``"psis"`` for a regression or a mixture.
     draws : int
-        At least 25, with ``"psis"``.
+        Number of draws with ``"psis"``, at least 25.
     rng : int or numpy Generator, optional
-        None is deterministic.
+        With None the result is deterministic.
 
     Returns
     -------
     LOO
-        ``elpd_loo, se, p_loo, pointwise, n_bad``, and ``summary()``. A row of frequency weight c counts c times,
-        one copy left out at a time. With ``id=`` subjects are left out, whose rows are parts of one time: the log
-        densities of these are summed.
+        ``elpd_loo, se, p_loo, pointwise, n_bad``, and ``summary()``. A row of frequency weight c counts c times; one
+        copy is left out at a time. With ``id=`` whole subjects are left out, and the log densities of their rows are
+        summed.
 
     Raises
     ------
     SpecError
-        As :meth:`log_likelihood_draws`, and for ``"ep"`` of a fit without sites.
+        As :meth:`log_likelihood_draws`, and for ``"ep"`` with a fit that has no sites.
 
     Warns
     -----
     ApproximationWarning
-        If k is above 0.7 (less of few draws: ``1 - 1 / log10(draws)``) in rows that owe more than 0.01 nats to
-        themselves. By ``"ep"`` if less than half of the worth of the hyper-parameters' design points is left without
-        a row.
+        If k is above 0.7 (for few draws: above ``1 - 1 / log10(draws)``) in rows whose own contribution exceeds 0.01
+        nats. With ``"ep"``: if removing a row leaves less than half of the weight of the integration points of the
+        hyper-parameters.
 
     References
     ----------
@@ -142,20 +143,20 @@ def loo(results: Fit, method: Literal["auto", "psis", "ep"] = "auto", *, draws: 
 def waic(results: Fit, *, draws: int = DRAWS, rng: Rng = None) -> WAIC:
     """The widely applicable information criterion, on the scale of log densities, in nats.
 
-    The log of the mean likelihood of each row over draws from the posterior, less the variance of its log
-    likelihood. :meth:`loo` says more of when it fails.
+    WAIC is the log of the mean likelihood of each row over draws from the posterior, minus the variance of its
+    log-likelihood. :meth:`loo` has better diagnostics.
 
     Parameters
     ----------
     draws : int
-        At least 25.
+        Number of draws, at least 25.
     rng : int or numpy Generator, optional
-        None is deterministic.
+        With None the result is deterministic.
 
     Returns
     -------
     WAIC
-        ``elpd_waic, se, p_waic, pointwise, n_bad``, and ``summary()``. With ``id=`` of subjects, as :meth:`loo`.
+        ``elpd_waic, se, p_waic, pointwise, n_bad``, and ``summary()``. With ``id=`` per subject, as :meth:`loo`.
 
     Raises
     ------
@@ -189,32 +190,32 @@ def waic(results: Fit, *, draws: int = DRAWS, rng: Rng = None) -> WAIC:
 
 
 def to_arviz(results: Fit, draws: int = 1000, *, rng: Rng = None) -> Any:
-    """The fit as arviz takes it, for ``arviz.loo``, ``arviz.compare`` and its plots.
+    """Convert the fit to arviz, for ``arviz.loo``, ``arviz.compare`` and its plots.
 
-    Groups, each in one chain of the same draws: ``posterior``, parameters by name, hyper-parameters of a process at
-    the design points they are integrated over; ``log_likelihood``, as :meth:`log_likelihood_draws` has it;
-    ``posterior_predictive``, new responses, clipped where the limits of the instrument are known;
-    ``observed_data``: the value or limit seen, the ends ``lower`` and ``upper`` of what is known, and ``censoring``
-    (-1 left, 0 none, 1 right, 2 interval). Rows are repeated as their frequency weights say. With ``id=``
-    ``log_likelihood`` is of subjects, each named by the label of its last row.
+    The groups have one chain of the same draws. ``posterior`` has the parameters by name; hyper-parameters of a
+    process are drawn from the design points that they are integrated over. ``log_likelihood`` is as in
+    :meth:`log_likelihood_draws`. ``posterior_predictive`` has new responses, clipped at the censoring limits where
+    these are known. ``observed_data`` has the recorded value or limit, the bounds ``lower`` and ``upper`` of the
+    response, and ``censoring`` (-1 left, 0 none, 1 right, 2 interval). Rows are repeated by their frequency weights.
+    With ``id=``, ``log_likelihood`` is per subject, named by the label of the subject's last row.
 
     Parameters
     ----------
     draws : int
-        How many.
+        Number of draws.
     rng : int or numpy Generator, optional
-        None is deterministic.
+        With None the result is deterministic.
 
     Returns
     -------
     arviz.InferenceData, or from arviz 1.0 on xarray.DataTree
-        Variables of shape (1, draws, ...), rows by their labels.
+        Variables of shape (1, draws, ...), with rows named by their labels.
 
     Raises
     ------
     SpecError
-        If arviz is not installed (``pip install 'tobitgp[arviz]'``), weights are no whole numbers, and as
-        :meth:`log_likelihood_draws`.
+        If arviz is not installed (``pip install 'tobitgp[arviz]'``), if frequency weights are not whole numbers, and
+        as :meth:`log_likelihood_draws`.
 
     Examples
     --------
@@ -229,18 +230,19 @@ def to_arviz(results: Fit, draws: int = 1000, *, rng: Rng = None) -> Any:
 
 
 def k_hat(results: Fit, draws: int = 1000, *, rng: Rng = None) -> KHat:
-    """Whether the Gaussian approximation is close to the exact posterior: Pareto shape of the weights between the two.
+    """Pareto k-hat: how close the Gaussian approximation is to the exact posterior.
 
-    Of a process the posterior of f at the maximum of the hyper-parameters, of a regression the normal distribution of
-    its estimates against the likelihood. Below 0.5 it is close, up to 0.7 it serves; above, the joint distribution is
-    another one, though single marginals may be good. Without censoring and with normal noise a process is exact.
+    K-hat is the Pareto shape of the importance weights between the two. For a process, the approximation is the
+    posterior of f at the mode of the hyper-parameters; for a regression, it is the normal distribution of the
+    estimates. Below 0.5 it is close, and up to 0.7 it is adequate. Above 0.7 the joint distribution differs, although
+    single marginals may be good. A process is exact without censoring and with normal noise.
 
     Parameters
     ----------
     draws : int
-        At least 25.
+        Number of draws, at least 25.
     rng : int or numpy Generator, optional
-        None is deterministic.
+        With None the result is deterministic.
 
     Returns
     -------

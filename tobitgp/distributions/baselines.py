@@ -42,7 +42,7 @@ class Baseline:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the parameters."""
+        """Names of the parameters."""
         return ("shape",)
 
     @property
@@ -68,7 +68,7 @@ class Baseline:
         return grown, s + log_slope - grown
 
     def level(self, origin: float, c: Sequence[Number]) -> Number:
-        """What a level at a log time in place of 0 adds to that of s.
+        """The change of the level of s if the level is given at a log time instead of at 0.
 
         Nothing at ``start_of_time``: levels that are given are those of s as it is, whatever s is there.
         """
@@ -133,7 +133,7 @@ class GompertzBaseline(Baseline):
         return s, c[0] * t + v - s
 
     def level(self, origin: float, c: Sequence[Number]) -> Number:
-        """See `Baseline`; the log hazard at a time in place of that at 0."""
+        """See `Baseline`; the log hazard at a time instead of that at 0."""
         return c[0] * np.exp(origin)
 
     def inverse(self, s: Array, c: Sequence[Array]) -> Array:

@@ -1,4 +1,4 @@
-"""What users hand to a distribution, read and refused in words."""
+"""Arguments of distributions, read and checked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tobitgp.typing import Array
 
 
 def read_numbers(name: str, value: Any, error: type[TobitGPError] = DataError) -> Array:
-    """A float array of its own."""
+    """A float array, copied."""
     try:
         given = np.asarray(value)
         if given.dtype.kind not in "iufO" or any(
@@ -23,13 +23,13 @@ def read_numbers(name: str, value: Any, error: type[TobitGPError] = DataError) -
             raise TypeError
         return np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise error(f"{name}={value!r}: a number or an array of numbers is needed.") from None
+        raise error(f"{name}={value!r}: must be a number or an array of numbers.") from None
 
 
 def read_parameters(
     mean: ArrayLike, sd: ArrayLike, lower: ArrayLike | None, upper: ArrayLike | None
 ) -> tuple[Array, Array, Array, Array]:
-    """Parameters as arrays that nobody writes to; a limit of None is infinite."""
+    """Parameters as read-only arrays; a limit of None is infinite."""
     limits = (-np.inf if lower is None else lower, np.inf if upper is None else upper)
     given = dict(zip(("mean", "sd", "lower", "upper"), (mean, sd, *limits), strict=True))
     arrays = {name: read_numbers(name, value, SpecError) for name, value in given.items()}
@@ -62,7 +62,7 @@ def read_size(size: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
         return shape
     parts = size if isinstance(size, tuple) else (size,)
     if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0 for n in parts):
-        raise SpecError(f"size={size!r}: None, a whole number, or a tuple of them is needed.")
+        raise SpecError(f"size={size!r}: must be None, a whole number, or a tuple of whole numbers.")
     wanted = tuple(int(n) for n in parts)
     if broadcast(wanted, "size", shape, SpecError) != wanted:
         raise SpecError(f"size={size!r}: the parameters have shape {shape}, which does not broadcast to it.")
@@ -89,7 +89,7 @@ float or array
 Raises
 ------
 {error}"""
-# What docstrings of questions share, by what stands in its place.
+# Shared parts of the methods' docstrings, by their placeholders.
 _SHARED = {
     "{each}": "Returns\n-------\nfloat or array\n    Of the shape of the parameters.",
     "{value}": _SECTIONS.format(

@@ -236,7 +236,7 @@ class First(RowDistributions):
 
 @dataclass(frozen=True, slots=True)
 class JoinedDraws(RowDistributions):
-    """Draws of the distributions of n rows, (n, S), made of parts (n, s) of which each has a shape of its own."""
+    """Draws of the distributions of n rows, (n, S), from parts (n, s), each with its own shape."""
 
     parts: tuple[RowDistributions, ...]
     order: IntArray  # (S,), place of each draw in the parts, where those of one design point follow each other

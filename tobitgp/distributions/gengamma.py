@@ -160,7 +160,7 @@ class GenGammaNoise(Distribution):
 
     @property
     def _far(self) -> float:
-        """Where the continued fraction of the short tail serves, for Q >= 0."""
+        """Where the continued fraction of the short tail is accurate, for Q >= 0."""
         return min(2.5, 7.0 / max(self.Q, _NORMAL))
 
     def _hazard(self, z: Array) -> tuple[Array, Array]:

@@ -143,7 +143,7 @@ def _integrated_excess(z: Array, tilt: Array | None) -> Array:
 
 
 def _before(z: Array, s: Array | float) -> Array:
-    """``log A`` where w, which may be no number there, is nothing beside 1."""
+    """``log A`` where w, which may be NaN there, is negligible relative to 1."""
     with np.errstate(all="ignore"):
         tilted = (np.expm1(gammaln(1.0 + s)) - np.expm1(s * z)) / s
         return np.log(np.where(np.greater(s, 0.0), tilted, -z - np.euler_gamma))

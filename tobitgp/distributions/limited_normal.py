@@ -299,9 +299,9 @@ class LimitedNormal(ABC):
         return x
 
     def _check(self, other: Any) -> None:
-        """Refuse what cannot be compared with."""
+        """Raise an error for objects that cannot be compared with this one."""
         if type(other) is not type(self):
-            raise SpecError(f"other={other!r}: a {type(self).__name__} is needed.")
+            raise SpecError(f"other={other!r}: must be a {type(self).__name__}.")
         broadcast(self.shape, "other", other.shape, SpecError)
 
     def _quantile(self, q: Array, p: Array) -> Array:

@@ -1,4 +1,4 @@
-r"""Mixtures of regressions: each row is of one of K components, whose location has coefficients of its own.
+r"""Mixtures of regressions: each row is of one of K components, each with its own coefficients of location.
 
 The density of a row is :math:`\sum_k w_k f_k(y)`, and the probability of the interval of a censored row is
 :math:`\sum_k w_k P_k`: (MOR1) of the theory pages. With odds :math:`o_1 = 1` the weights are

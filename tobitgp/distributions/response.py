@@ -1,4 +1,4 @@
-r"""What may be asked of the distribution of the response in rows: defaults over density, survival and its inverse.
+r"""Quantities of the distribution of the response in rows: defaults from density, survival and its inverse.
 
 Values and ends are on the scale of the response, and ends may be infinite. Probabilities are formed as logarithms, from
 the tail that is small.
@@ -61,7 +61,7 @@ class RowDistributions:
         raise NotImplementedError
 
     def beside(self) -> Self:
-        """The rows beside several values each, (n, 1)."""
+        """The rows with a trailing axis for several values each, (n, 1)."""
         return self.take(np.s_[:, None])
 
     def modelled(self, y: Array) -> Array:
@@ -119,7 +119,7 @@ class RowDistributions:
     def log_likelihood(self, lower: Array, upper: Array, entry: Array, exit: Array) -> Array:
         """Log density of exact rows, log probability of censored ones, given their windows; ends (n,).
 
-        Each row is judged by what was seen of it alone: (n,), or (n, ...) as the distributions are.
+        Each row is scored by its own observation: (n,), or (n, ...) as the distributions are.
         """
         exact, window = lower == upper, np.isfinite(entry) | np.isfinite(exit)
         low, high = np.where(exact, lower, np.maximum(lower, entry)), np.where(exact, upper, np.minimum(upper, exit))

@@ -18,9 +18,9 @@ from tobitgp.typing import Array, BoolArray, IntArray
 class ResponseDistribution:
     """Predicted distributions of the response, one for each row, with the method names of scipy.
 
-    ``res.get_distribution(new, what)`` makes them. Values and orders of shape (n,) belong to the n rows. To ask every
-    row about the same m values, pass shape (1, m): answers are then (n, m). Rows without a prediction give NaN. Where a
-    limit, zero or infinity has a probability, `pdf` and `logpdf` give this probability there.
+    ``res.get_distribution(new, what)`` returns them. Values and quantile levels of shape (n,) belong to the n rows. To
+    evaluate the same m values in every row, pass shape (1, m): results then have shape (n, m). Rows without a
+    prediction give NaN. Where a limit, zero or infinity has a probability, `pdf` and `logpdf` return that probability.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class ResponseDistribution:
 
     @documented
     def pdf(self, x: ArrayLike) -> Array:
-        """Density at x per unit of the response; the probability of x where a limit or a count has one.
+        """Density at x per unit of the response; for limits and counts, the probability of x.
 
         {value}
         """
@@ -76,7 +76,7 @@ class ResponseDistribution:
 
     @documented
     def logpdf(self, x: ArrayLike) -> Array:
-        """Log of `pdf` in nats, -inf where nothing can lie.
+        """Log of `pdf` in nats, -inf outside the support.
 
         {value}
         """
@@ -84,7 +84,7 @@ class ResponseDistribution:
 
     @documented
     def pmf(self, x: ArrayLike) -> Array:
-        """Probability of the single value x: of a limit, of a count; 0 where there is a density.
+        """Probability of the single value x, for limits and counts; 0 where there is a density.
 
         {value}
         """
@@ -168,11 +168,11 @@ class ResponseDistribution:
         Raises
         ------
         SpecError
-            If ``confidence`` is no number between 0 and 1.
+            If ``confidence`` is not a number between 0 and 1.
         """
         level = read_numbers("confidence", confidence, SpecError)
         if level.ndim or not 0.0 <= level <= 1.0:
-            raise SpecError(f"confidence={confidence!r}: one number between 0 and 1 is needed, as confidence=0.95.")
+            raise SpecError(f"confidence={confidence!r}: must be one number between 0 and 1, e.g. confidence=0.95.")
         tail = 0.5 * (1.0 - float(level))
         return self.ppf(tail), self.isf(tail)
 
@@ -188,9 +188,9 @@ class ResponseDistribution:
         Parameters
         ----------
         size : int or tuple of int, optional
-            Shape of the sample, whose last axis is the n rows, as ``(1000, n)``; None is one value for each row.
+            Shape of the sample, whose last axis is the n rows, e.g. ``(1000, n)``; None is one value per row.
         random_state : None, int or numpy.random.Generator
-            None is a fixed seed.
+            None means a fixed seed.
 
         Returns
         -------
@@ -200,7 +200,7 @@ class ResponseDistribution:
         Raises
         ------
         SpecError
-            If ``size`` or ``random_state`` is not usable.
+            If ``size`` or ``random_state`` is invalid.
 
         Examples
         --------
@@ -262,17 +262,17 @@ class ResponseDistribution:
         Parameters
         ----------
         other : ResponseDistribution
-            Distributions of as many rows, or of one.
+            Distributions of as many rows, or of one row.
 
         Returns
         -------
         array
-            (n,), infinite where values of this distribution are impossible under the other.
+            Shape (n,); infinite where values of this distribution are impossible under the other.
 
         Raises
         ------
         SpecError
-            If ``other`` is no ResponseDistribution, has another number of rows, or counts meet densities.
+            If ``other`` is not a ResponseDistribution, has another number of rows, or only one of the two is of counts.
 
         References
         ----------
@@ -286,17 +286,17 @@ class ResponseDistribution:
         Parameters
         ----------
         other : ResponseDistribution
-            Distributions of as many rows, or of one.
+            Distributions of as many rows, or of one row.
 
         Returns
         -------
         array
-            (n,), infinite where values of this distribution are impossible under the other.
+            Shape (n,); infinite where values of this distribution are impossible under the other.
 
         Raises
         ------
         SpecError
-            If ``other`` is no ResponseDistribution, has another number of rows, or counts meet densities.
+            If ``other`` is not a ResponseDistribution, has another number of rows, or only one of the two is of counts.
 
         References
         ----------
@@ -331,11 +331,11 @@ class ResponseDistribution:
     def _beside(self, other: Any) -> ShownRows:
         """Rows of another distribution for those that are predicted."""
         if not isinstance(other, ResponseDistribution):
-            raise SpecError(f"other={other!r}: a distribution made by res.get_distribution() is needed.")
+            raise SpecError(f"other={other!r}: must be a distribution from res.get_distribution().")
         if len(other) not in (1, len(self)):
-            raise SpecError(f"other={other!r}: as many rows as here, {len(self)}, or one row are needed.")
+            raise SpecError(f"other={other!r}: must have {len(self)} rows, as here, or one row.")
         if other._rows.counts != self._rows.counts:
-            raise SpecError(f"other={other!r}: a distribution of counts has no density to compare.")
+            raise SpecError(f"other={other!r}: distributions of counts can only be compared with each other.")
         place = np.cumsum(other._usable) - 1
         among = np.broadcast_to(np.where(other._usable, place, 0), self.shape)[self._usable]
         if not other._usable.all():
@@ -347,7 +347,7 @@ class ResponseDistribution:
     # -- shapes -------------------------------------------------------------------------------------------------------
 
     def _at(self, name: str, value: ArrayLike, of: Callable[[ShownRows, Array], Array]) -> Array:
-        """Answers about values, (n,) or (n, m)."""
+        """Results for values, (n,) or (n, m)."""
         x = read_numbers(name, value)
         if x.ndim < 2:
             shape = broadcast(self.shape, f"{name}, for which shape (1, m) is m values for every row,", x.shape)
@@ -360,7 +360,7 @@ class ResponseDistribution:
         return self._spread(np.broadcast_to(self._of_each(of, x), x.shape))
 
     def _of_each(self, of: Callable[[ShownRows, Array], Array], x: Array) -> Array:
-        """Answers (n, m), infinite where something is impossible."""
+        """Results (n, m), infinite where something is impossible."""
         with np.errstate(all="ignore"):
             return of(self._rows.take(np.s_[:, None]), x)
 

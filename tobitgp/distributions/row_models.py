@@ -1,7 +1,7 @@
 """How several parameters of a row make the distribution of its response: for its likelihood, and for questions.
 
-The location, which is linear in the terms of the main formula, comes first. Of the others each may be linear in terms
-of its own, on the scale of its link: as it is, as a logarithm or as log odds.
+The location, which is linear in the terms of the main formula, comes first. Each other parameter may be linear in
+separate terms on the scale of its link: identity, logarithm or log odds.
 
 A log density and a log survival function are enough.
 """
@@ -177,7 +177,7 @@ _FAR_LOGIT = 30.0
 
 @dataclass(frozen=True, slots=True)
 class RowParameter:
-    """A parameter of rows beside their location."""
+    """A parameter of rows other than their location."""
 
     name: str
     link: LinkName = "log"
@@ -215,7 +215,7 @@ class RowModel:
 
     @property
     def parameters(self) -> tuple[RowParameter, ...]:
-        """Those beside the location."""
+        """Those other than the location."""
         raise NotImplementedError
 
     def times(self, at: Sequence[Jet]) -> RowTimes:

@@ -1,4 +1,4 @@
-r"""A normal density beside a point and through a window, in coordinates that keep their digits.
+r"""A normal density next to a point and through a window, in coordinates that keep their digits.
 
 For a point a >= 0 standard deviations from the mean, and t measured away from the mean,
 
@@ -37,7 +37,7 @@ _NODES, _WEIGHTS = 0.5 * (1.0 + _NODES), 0.5 * _WEIGHTS
 
 
 def segment(a: Array, w: Array, *, rows: int = 3) -> Array:
-    r"""Moments :math:`J_0, J_1, J_2` of the segment of width w beside a, (rows, ...)."""
+    r"""Moments :math:`J_0, J_1, J_2` of the segment of width w next to a, (rows, ...)."""
     a, w = np.broadcast_arrays(a, np.minimum(w, FAR))
     out = np.empty((rows, *a.shape))
     near = depth(a, w) <= _NEAR

@@ -69,7 +69,7 @@ class _OfRows:
         self.log_mass = y.take(rows).log_mass(lower, upper) - log_total
 
     def integral(self) -> Array:
-        """Of the panels, and of the tails beyond them where these show."""
+        """Integral over the panels, and over the tails beyond them where these matter."""
         above, below = self._values(-_ORDERS, above=True), self._values(-_ORDERS, above=False)
         ends = np.maximum.accumulate(np.column_stack([below[:, ::-1], above[:, 1:]]), axis=1)
         bounded = np.isfinite(self.lower) & ((self.lower > _TINY) | (not self.y.log)), np.isfinite(self.upper)
@@ -303,7 +303,7 @@ class ShownRows:
         return np.where(np.isposinf(self.last) & (never > _NONE), never, -np.inf)
 
     def _sum_between(self, g: Callable[[IntArray, Array], Array]) -> Array:
-        """Sum over counts that are no atoms, up to those of hardly any probability."""
+        """Sum over counts that are not atoms, up to counts of negligible probability."""
         most = np.minimum(self.last, self.y.survived(np.full(self.first.shape, np.log(_REST))))
         counts, out = np.arange(0.0, np.max(most, initial=0.0) + 1.0), np.zeros(len(self.first))
         of_each = max(_COUNTS // len(counts), 1)

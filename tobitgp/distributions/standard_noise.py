@@ -1,7 +1,7 @@
 r"""Standardised noise: what ``(y - eta) / sigma`` is drawn from.
 
 A distribution gives its log density and the logarithms of both tails, each formed where it is small; nothing is
-``1 - cdf``. Whatever else is asked of it has a default here, by quadrature, bisection or differences, which a
+``1 - cdf``. All other quantities have a default here, by quadrature, bisection or differences, which a
 distribution with closed forms overrides in its own file. Densities have one mode.
 """
 
@@ -102,7 +102,7 @@ class Distribution:
 
     def with_shape(self, value: float) -> Distribution:
         """The distribution with another value of its shape parameter."""
-        raise AttributeError(f"The {self.name} distribution has no shape parameter, and {value} is none of it.")
+        raise AttributeError(f"The {self.name} distribution has no shape parameter, so {value} cannot be used.")
 
     @property
     def coordinate(self) -> float:
@@ -180,7 +180,7 @@ class Distribution:
         return integrate_between(self.log_density, a, b, np.zeros_like(a) if tilt is None else tilt)
 
     def log_excess(self, z: Array, tilt: Array | None, *, above: bool) -> Array | None:
-        r"""By how much Z passes a limit on average, (n,), beside its tail; None without a closed form.
+        r"""Mean excess of Z over a limit, (n,), given its tail; None without a closed form.
 
         With a tilt s (None for 0) and :math:`A(z) = \int_z^\infty S(x) e^{sx}\,dx`,
         :math:`B(z) = \int_{-\infty}^z F(x) e^{sx}\,dx`: ``log A - log S`` or ``log B - log F``, infinite where the

@@ -34,7 +34,7 @@ class TransformedTimes(RowDistributions):
 
     @property
     def location(self) -> Array:  # type: ignore[override]
-        """Of log times: their median."""
+        """Location of log times: their median."""
         with np.errstate(divide="ignore"):
             return np.log(self.ppf(0.5))
 

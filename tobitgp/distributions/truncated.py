@@ -30,7 +30,7 @@ class CensoredNormal(LimitedNormal):
     mean, sd : float or array
         Of the variable before clipping, in its units; sd > 0.
     lower, upper : float or array, optional
-        Limits in the same units, lower < upper; None or an infinite one is no limit. All parameters broadcast.
+        Limits in the same units, lower < upper; None or an infinite value means no limit. All parameters broadcast.
 
     Raises
     ------
@@ -141,7 +141,7 @@ class TruncatedNormal(LimitedNormal):
     mean, sd : float or array
         Of the variable before truncation, in its units; sd > 0.
     lower, upper : float or array, optional
-        Ends of the window in the same units, lower < upper; None or an infinite one is no limit. All parameters
+        Ends of the window in the same units, lower < upper; None or an infinite value means no limit. All parameters
         broadcast.
 
     Raises

@@ -93,7 +93,7 @@ class WeightedSum(RowDistributions):
             return average(self.weight, np.stack([part.mean() for part in self.parts]))
 
     def independent(self, uniform: Array) -> Array:
-        """Each from the part in whose share of 0 to 1 its uniform number (n, m) lies, for rows beside values (n, 1)."""
+        """Draws from the part in whose share of 0 to 1 the uniform number (n, m) lies; rows have shape (n, 1)."""
         if len(self.weight) == 1 or not all(part.noise.gaussian for part in self.parts):
             return self.drawn(uniform)
         ends = np.cumsum(self.weight)
@@ -159,7 +159,7 @@ _DENSITY = _Part(lambda noise, z: noise.logpdf(z), log_density, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Lattice(RowDistributions):
-    r"""Weighted sums of noise plus a normal location, in n rows beside the same m values, (m,).
+    r"""Weighted sums of noise plus a normal location, in n rows at the same m values, (m,).
 
     In units of the noise, with t and v the standard deviation and the mean of f, row n lies above the value u with
     probability :math:`E\,P(Z > u - v_n - t_n X)`, as in `convolution`. With nodes :math:`g = v_n + t_n x` that are the
@@ -169,7 +169,7 @@ class Lattice(RowDistributions):
 
     whose first factor knows the row alone, and whose second knows the value alone: integrals are products of matrices.
     Logarithms are right to 1e-12. Where a sum is too small to have all its digits, or a lattice would need too many
-    nodes, each value has an integral of its own.
+    nodes, each value has a separate integral.
     """
 
     weight: Array  # (J,), sum to one
@@ -258,7 +258,7 @@ _BASIS = np.linalg.inv(np.vander(_PLACES, increasing=True))
 
 @dataclass(frozen=True, slots=True)
 class Interpolated(RowDistributions):
-    """The rows of a lattice beside values of their own, (n, m) or (n,), within the range that is tabulated."""
+    """The rows of a lattice at row-specific values, (n, m) or (n,), within the tabulated range."""
 
     rows: Lattice
     x: Array  # (K,), evenly spaced, on the scale of the location
@@ -301,7 +301,7 @@ class Interpolated(RowDistributions):
 
 
 def interpolate(rows: Lattice, low: float, high: float, most: int = _MOST) -> Interpolated | None:
-    """Rows of a lattice beside values between two on the scale of the location; None if that takes too many nodes."""
+    """Rows of a lattice at values between two on the scale of the location; None if that takes too many nodes."""
     step = _STEP * min(float(s) * noise.reach for s, noise in zip(rows.sigma, rows.noises, strict=True))
     beyond = len(_PLACES) * step
     if not high - low + 2.0 * beyond < min(most, _MOST) * step:

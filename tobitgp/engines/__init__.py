@@ -1,4 +1,4 @@
-"""How sums over rows are computed, on how many threads and on which machines; nobody else knows."""
+"""How sums over rows are computed: the number of threads and the machines. No other subpackage knows these."""
 
 from tobitgp.engines.partitions import DaskPartitions, LocalPartitions, Partitions, Store
 from tobitgp.engines.tall_matrices import (

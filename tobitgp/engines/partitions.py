@@ -52,7 +52,7 @@ _SMALL = 10_000  # bytes of arguments that may travel with every task
 class DaskPartitions:
     """Partitions held as futures of a ``distributed.Client``, worked on where they are.
 
-    Whatever a task needs is the result of another task, or stands in its own description, so that the scheduler makes
+    Inputs of a task are results of other tasks, or given in its description, so that the scheduler makes
     again what is lost with a worker; that is why nothing is scattered. Futures are released with the object.
     """
 
@@ -63,7 +63,7 @@ class DaskPartitions:
 
     @classmethod
     def from_values(cls, client: Any, values: Sequence[Any]) -> DaskPartitions:
-        """Partitions sent from here, each the result of a task of its own."""
+        """Partitions sent from here, each the result of a separate task."""
         return cls(client, [client.submit(_identity, value, pure=False, key=_key("give")) for value in values])
 
     def __len__(self) -> int:
@@ -121,7 +121,7 @@ class _Held:
 
 
 def _bytes(value: Any) -> int:
-    """Of all arrays in a value."""
+    """Bytes of all arrays in a value."""
     if isinstance(value, np.ndarray):
         return int(value.nbytes)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -167,7 +167,7 @@ _ALIGN = 64
 
 
 class Store:
-    """Keeps what is given to it: in memory up to a limit, beyond that its arrays in files that go with the store."""
+    """Keeps arrays in memory up to a limit, and beyond that in files that are deleted with the store."""
 
     def __init__(self, limit: int | None = None):
         self._limit = LIMIT if limit is None else limit

@@ -59,8 +59,8 @@ def _mark() -> None:
 class _Hold:
     """BLAS at one thread for as long as any thread of this process needs it there.
 
-    The number of BLAS threads belongs to the process: whoever comes first remembers it, whoever leaves last restores
-    it, in whichever order they come and leave. Where OpenMP serves BLAS, each thread has a number of its own.
+    The number of BLAS threads belongs to the process: the first block that is entered remembers it, and the last block
+    that is left restores it, in any order. If BLAS uses OpenMP, each thread has its own number.
     """
 
     def __init__(self) -> None:
@@ -108,7 +108,7 @@ def _limit(*, own: bool) -> list[tuple[Any, int]]:
 
 
 def _restore(before: list[tuple[Any, int]]) -> None:
-    """Give libraries their numbers back, but for those that somebody else has set since."""
+    """Restore the numbers of the libraries, except those that other code has set since."""
     while before:
         library, number = before.pop()
         if library.get_num_threads() == 1:
@@ -141,7 +141,7 @@ def single_blas_thread() -> AbstractContextManager[None]:
 
 @contextmanager
 def hold_threads() -> Iterator[None]:
-    """Let calls of ``map_independent`` from this thread run one after the other: somebody else fills the cores."""
+    """Run calls of ``map_independent`` from this thread sequentially, because other work fills the cores."""
     before = getattr(_here, "in_pool", False)
     _here.in_pool = True
     try:

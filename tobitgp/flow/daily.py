@@ -77,23 +77,23 @@ def read_daily(daily: Frame, discharge: str, time: str, needed: tuple[str, ...])
     if discharge not in needed:
         uses = ", ".join(map(repr, needed)) or "no column"
         raise SpecError(
-            f"The model has no {discharge!r}, without which there is nothing to normalise (it uses {uses}). Write the "
-            f"formula in the column of discharge itself, as in gp(log({discharge})), or name another by discharge=."
+            f"The model does not use the discharge column {discharge!r} (it uses {uses}). Write the formula with this "
+            f"column, e.g. gp(log({discharge})), or name another column by discharge=."
         )
     lacking = [name for name in needed if name not in present]
     if lacking:
         raise SpecError(
-            f"The formula needs {', '.join(map(repr, lacking))} of every day, and the daily data have no such column. "
-            f"Time is best written decimal_year({time}), for which the dates are enough; or add the columns."
+            f"The formula requires {', '.join(map(repr, lacking))} for every day, which the daily data do not have. "
+            f"Add it; for time, write decimal_year({time}), which requires only the dates."
         )
     names = list(dict.fromkeys([time, discharge, *needed]))
-    read_table(daily, names)  # which refuses columns of one name, or of several lengths
+    read_table(daily, names)  # raises an error for repeated names and unequal lengths
     frame = pd.DataFrame({name: daily[name] for name in names}).reset_index(drop=True)
     dates, q = _read_dates(frame[time], time), _read_numbers(frame[discharge], discharge)
     _check(dates, q, discharge)
     for name in names[2:]:
         if (gone := (frame[name].isna() | frame[name].isin([np.inf, -np.inf])).to_numpy(dtype=bool)).any():
-            raise DataError(f"{_name(dates[gone])} have no {name!r}, which the formula needs of every day.")
+            raise DataError(f"{_name(dates[gone])} have no {name!r}. The formula requires it for every day.")
     return Daily(frame.assign(**{time: dates}), time, discharge, dates, q)
 
 
@@ -101,13 +101,13 @@ def _read_dates(column: pd.Series[Any], time: str) -> pd.DatetimeIndex:
     try:
         if pd.api.types.is_numeric_dtype(column):
             raise ValueError(f"{column.dtype} holds numbers")
-        with warnings.catch_warnings():  # of pandas, about mixed time zones, which are refused
+        with warnings.catch_warnings():  # of pandas, about mixed time zones, which are invalid
             warnings.simplefilter("ignore")
             dates = pd.DatetimeIndex(pd.to_datetime(column)).tz_localize(None).normalize()
     except (ValueError, TypeError) as error:
-        raise DataError(f"time={time!r}: a column of dates is needed, as pd.to_datetime makes it; {error}") from None
+        raise DataError(f"time={time!r}: must be a column of dates, e.g. from pd.to_datetime ({error}).") from None
     if dates.hasnans:
-        raise DataError(f"The date {time!r} is missing in {int(np.sum(dates.isna()))} rows of the daily data.")
+        raise DataError(f"The date {time!r} is missing in {int(np.sum(dates.isna()))} daily rows. Drop them.")
     return dates
 
 
@@ -115,19 +115,19 @@ def _read_numbers(column: pd.Series[Any], discharge: str) -> Array:
     try:
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
     except (ValueError, TypeError):
-        raise DataError(f"discharge={discharge!r}: a column of numbers is needed.") from None
+        raise DataError(f"discharge={discharge!r}: must be a column of numbers.") from None
 
 
 def _check(dates: pd.DatetimeIndex, q: Array, discharge: str) -> None:
-    """Refuse dates out of order or doubled, and discharges that are missing or not positive."""
+    """Raise an error for dates out of order or repeated, and discharges that are missing or not positive."""
     if len(dates) < 2:
-        raise DataError("The daily data have fewer than two days.")
+        raise DataError("The daily data have fewer than two days. Give one row per day.")
     step = np.diff(dates.to_numpy())
-    after = f"{discharge!r} is missing (drop these days if so few are gone that it does not matter)"
-    zero = f"{discharge!r} is 0 or less; with zero flows write log({discharge} + c) on a column of discharge plus c"
+    after = f"{discharge!r} is missing. If these are few, drop them"
+    zero = f"{discharge!r} is 0 or less. With zero flows, use a column of discharge plus a constant"
     for wrong, words in (
-        (np.append(False, step < np.timedelta64(0)), "come before the day above; sort the daily data by date"),
-        (np.append(False, step == np.timedelta64(0)), "occur twice; one discharge a day is needed"),
+        (np.append(False, step < np.timedelta64(0)), "come before the day above. Sort the daily data by date"),
+        (np.append(False, step == np.timedelta64(0)), "occur twice. Give one discharge per day"),
         (~np.isfinite(q), f"have no discharge: {after}"),
         (q <= 0.0, f"have discharges that cannot be used: {zero}"),
     ):
@@ -152,12 +152,12 @@ class Periods:
 
 
 def read_periods(by: str | None, dates: pd.DatetimeIndex) -> Periods:
-    """Periods of days; those of which more than a tenth is missing have no mean that could be set beside others."""
+    """Periods of days; those of which more than a tenth is missing have no mean comparable with others."""
     if by is None:
         n = len(dates)
         return Periods(dates.rename("date"), np.arange(n), np.ones(n, dtype=np.intp), ())
     if by not in PERIODS:
-        raise SpecError(f"by={by!r} is not known; choose one of {', '.join(map(repr, PERIODS))}, or None for days.")
+        raise SpecError(f"by={by!r}: must be one of {', '.join(map(repr, PERIODS))}, or None for days.")
     frequency = {"year": "Y-DEC", "water_year": "Y-SEP", "month": "M"}[by]
     code, found = pd.factorize(dates.to_period(frequency), sort=True)
     spans = pd.PeriodIndex(found)
@@ -167,7 +167,7 @@ def read_periods(by: str | None, dates: pd.DatetimeIndex) -> Periods:
     names = spans.rename(by) if by == "month" else pd.Index(spans.year, name=by)
     left_out = tuple(str(name) for name in names[~whole])
     if not whole.any():
-        raise DataError(f"The daily data hold no whole {by.replace('_', ' ')}.")
+        raise DataError(f"The daily data contain no complete {by.replace('_', ' ')}. Choose shorter periods by by=.")
     place = np.where(whole, np.cumsum(whole) - 1, -1)
     return Periods(names[whole], place[code], count[whole], left_out)
 

@@ -48,50 +48,50 @@ def flow_normalise(
     *,
     exclude: str | Sequence[str] = (),
 ) -> FlowNormalised:
-    r"""Trend of a concentration or a load in a river, without what wet and dry years do to it.
+    r"""Flow-normalised trend of a concentration or a load in a river, with the effect of wet and dry years removed.
 
     A model of concentration gives C(t, Q) for every day t and discharge Q. Its flow-normalised value on a day is the
-    mean over the discharges that this day of the year had in all years, and that of a year the mean over its days:
+    mean over the discharges that this day of the year had in all years; that of a year is the mean over its days:
 
     .. math:: C(t, Q) = E[Y \mid t, Q], \qquad FN_t = \frac{1}{|\mathcal Q_t|} \sum_{Q \in \mathcal Q_t} C(t, Q).
 
-    Both are formed for each draw of the whole surface, so that means over years, and differences between years, have
-    intervals of their own.
+    Both are computed for each draw of the whole surface, so annual means and differences between years have
+    intervals.
 
     Parameters
     ----------
     results : GPResults or RegressionResults
-        A fit of concentrations, best with ``family="lognormal"``, whose formula has the column of discharge, and the
-        dates as ``decimal_year(date)``. Other columns of the formula must be among those of ``daily``, and are taken
-        as they are on the day.
+        A fit of concentrations, preferably with ``family="lognormal"``, whose formula contains the discharge column and
+        the dates as ``decimal_year(date)``. Other columns of the formula must also be in ``daily``; the values of the
+        day are used.
     daily : DataFrame or dict of columns
-        One row a day, in the order of the days; days may be missing. Dates with a time zone are days of its clocks.
-        Never modified.
+        One row per day, in chronological order; days may be missing. Dates with a time zone are days in that zone.
+        The data are never modified.
     discharge, time : str
-        Its columns of discharge (m3/s for loads), named as in the formula, and of dates.
+        Columns of ``daily``: discharge (m3/s for loads), named as in the formula, and dates.
     window : "all" or int
-        Years whose discharges are averaged over: all, or, where the flow itself changes, so many around each year, at
-        the ends of the record the first or the last of them.
+        Years whose discharges are averaged: all, or, if the flow itself changes, this number of years around each year
+        (at the ends of the record, the first or the last of them).
     half_window_days : int
-        How many days before and after a day of the year lend it their discharges.
+        Number of days before and after a day of the year whose discharges are also used.
     by : {"year", "water_year", "month"} or None
-        Periods; water years begin in October and are named by the year in which they end. None: days. Periods of which
-        more than a tenth is missing are left out.
+        Periods. Water years begin in October and are named by the year in which they end. With None, results are daily.
+        Periods of which more than a tenth is missing are left out.
     what : {"concentration", "flux", "median"}
-        Expected concentration; load in kg a day if concentrations are in mg/l; median concentration, which every
-        distribution has.
+        Expected concentration; load (flux) in kg per day if concentrations are in mg/l; or median concentration, which
+        exists for every distribution.
     interval : float
         Probability of the intervals.
     contrasts : list of pairs of periods, optional
-        Periods to compare, as ``[(1985, 2010)]``; the first and the last by default, none of a single one.
+        Periods to compare, e.g. ``[(1985, 2010)]``. The default is the first and the last.
     draws : int
-        Draws of the surface.
+        Number of draws of the surface.
     rng : int or numpy Generator, optional
-        None is deterministic.
+        With None the result is deterministic.
     exclude : str or list of str
-        Processes that are no part of the trend, such as one of days and weeks that stands for the serial correlation
-        of samples. They stand at their average; under a family of positive values expected concentrations are over
-        their prior variance, as over the noise.
+        Processes that are not part of the trend, such as one over days and weeks that models the serial correlation of
+        samples. They are set to their average. With a family for positive values, expected concentrations are averaged
+        over their prior variance, as over the noise.
 
     Returns
     -------
@@ -101,17 +101,17 @@ def flow_normalise(
     Raises
     ------
     SpecError
-        For a model without discharge, columns that days do not have, a noise whose concentration has no mean, or an
-        unknown word.
+        If the model does not contain discharge, if ``daily`` lacks a column of the formula, if the concentration has
+        no mean under the family, or if an option is unknown.
     DataError
-        For dates that are missing, doubled or out of order, discharges that are missing or not positive, named by
-        their dates, or a record without a whole period.
+        If dates are missing, repeated or out of order, if discharges are missing or not positive, or if the record
+        has no complete period.
 
     Warns
     -----
     ApproximationWarning
-        Where more than one day in twenty has a discharge outside those of the samples, or days are more than half a
-        year before the first sample or after the last.
+        If more than one day in twenty has a discharge outside the range of the samples, or if days are more than half
+        a year before the first sample or after the last.
 
     References
     ----------
@@ -133,7 +133,7 @@ def flow_normalise(
     _check_words(results, window, half_window_days, what)
     level = check_level(interval)
     if level is None:
-        raise SpecError("interval=None: flow-normalised values are shown with intervals; give a probability.")
+        raise SpecError("interval=None: must be a probability, because the values are shown with intervals.")
     river = read_daily(daily, discharge, time, tuple(results.parts.state.input_names))
     periods, grid = read_periods(by, river.dates), make_grid(river)
     size = read_draws(draws, 2, rows=len(periods.labels))
@@ -171,7 +171,7 @@ class _Surface(NamedTuple):
         """Draws (P, S) of averages with weights (P, n) of the rows of a grid."""
         asked = ask(results.parts, rows, self.exclude)
         if not asked.usable.all():
-            raise DataError(f"Columns of the formula are missing on {int((~asked.usable).sum())} days of the grid.")
+            raise DataError(f"Columns of the formula are missing on {int((~asked.usable).sum())} days. Fill them in.")
         excluded = (self.exclude,) if isinstance(self.exclude, str) else tuple(self.exclude)
         random = () if self.what == "median" else excluded
         made: list[list[Array]] = [[] for _ in operators]
@@ -187,7 +187,7 @@ class _Surface(NamedTuple):
         C = drawn.ppf(0.5) if self.what == "median" else drawn.mean()
         if not np.isfinite(C).all():
             raise SpecError(
-                "The concentration has no mean under this distribution of the noise; ask for what='median', or fit "
+                "The concentration has no mean under this family. Use what='median', or fit the model with "
                 "family='lognormal'."
             )
         return C
@@ -196,17 +196,17 @@ class _Surface(NamedTuple):
 def _check_words(results: Any, window: Any, half_window_days: Any, what: Any) -> None:
     if type(results) not in (GPResults, RegressionResults):
         raise SpecError(
-            f"flow_normalise() takes a fit of one concentration by tg.fit(), a process or a regression, not "
+            f"flow_normalise() requires a fit of one concentration by tg.fit(), a process or a regression, not "
             f"{type(results).__name__}."
         )
     if not isinstance(what, str) or what not in WHATS:
-        raise SpecError(f"what={what!r} is not known; choose one of {', '.join(map(repr, WHATS))}.")
+        raise SpecError(f"what={what!r}: must be one of {', '.join(map(repr, WHATS))}.")
     years = isinstance(window, int | np.integer) and not isinstance(window, bool) and window >= 1
     if not years and not (isinstance(window, str) and window == "all"):
-        raise SpecError(f"window={window!r}: a number of years, or 'all'.")
+        raise SpecError(f"window={window!r}: must be a number of years, or 'all'.")
     whole = isinstance(half_window_days, int | np.integer) and not isinstance(half_window_days, bool)
     if not whole or not 0 <= half_window_days <= 182:
-        raise SpecError(f"half_window_days={half_window_days!r}: a whole number of days from 0 to 182.")
+        raise SpecError(f"half_window_days={half_window_days!r}: must be a whole number of days from 0 to 182.")
     response = results.model.endog_names
     if power := re.search(r"\b(?:log\w*|sqrt|exp\w*)\(|\*\*", response):
         kind = "a logarithm" if power[0].startswith("log") else "a transformation"
@@ -217,7 +217,7 @@ def _check_words(results: Any, window: Any, half_window_days: Any, what: Any) ->
 
 
 def _warn_beyond(samples: Samples | None, river: Daily) -> None:
-    """Say that there are days long before the first sample, or after the last."""
+    """Warn if days are long before the first sample or after the last."""
     if samples is None or samples.dates is None:
         return
     first, last = samples.dates.min(), samples.dates.max()
@@ -225,8 +225,8 @@ def _warn_beyond(samples: Samples | None, river: Daily) -> None:
     if far:
         warnings.warn(
             f"{far} of {len(river.dates)} days are more than half a year before the first sample or after the last "
-            f"({first:%Y-%m-%d} to {last:%Y-%m-%d}): the trend there, and contrasts with it, are the model's alone. "
-            "Give the days of the years that were sampled.",
+            f"({first:%Y-%m-%d} to {last:%Y-%m-%d}): the trend there, and contrasts with it, are extrapolated. "
+            "Give only days of years with samples.",
             ApproximationWarning,
             stacklevel=user_level(),
         )
@@ -240,7 +240,7 @@ def _outside(samples: Samples | None, river: Daily) -> float:
     if share > FAR_OUTSIDE:
         warnings.warn(
             f"{share:.0%} of the days have a discharge outside those of the samples ({samples.q.min():.4g} to "
-            f"{samples.q.max():.4g}): there the model goes back to its prior, or on along a line.",
+            f"{samples.q.max():.4g}): the model extrapolates there, by its prior or linearly.",
             ApproximationWarning,
             stacklevel=user_level(),
         )

@@ -25,14 +25,14 @@ class Samples:
 
     dates: pd.DatetimeIndex | None  # (n,), where the formula has them
     q: Array
-    lower: Array  # ends of what is known of each concentration
+    lower: Array  # ends of what is known about each concentration
     upper: Array
     correlation: float  # of residuals of samples that follow each other closely; NaN without dates
     pairs: int  # of such samples
 
     @classmethod
     def of(cls, results: Results, time: str, discharge: str) -> Samples | None:
-        """Those of a fit, None of one that was stored without rows."""
+        """Samples of a fit; None if it was stored without rows."""
         frame, training = results.model.data.frame, results.parts.training
         if frame is None or training is None:
             return None
@@ -60,21 +60,21 @@ class FlowNormalised:
     Attributes
     ----------
     table : DataFrame
-        Index the periods, columns ``discharge``, the mean over the days; ``estimate``, at the discharges that there
-        were; ``flow_normalised``, with ``lower`` and ``upper``. Posterior means and quantiles, of a regression means
-        and quantiles over the normal distribution of its estimates.
+        The index has the periods. Columns are ``discharge`` (the mean over the days), ``estimate`` (at the actual
+        discharges), and ``flow_normalised`` with ``lower`` and ``upper``. They are posterior means and quantiles, or
+        for a regression those over the normal distribution of its estimates.
     contrasts : DataFrame
         Index ``(start, end)``: ``change`` of the flow-normalised value with ``lower`` and ``upper``, ``slope`` per
         year, ``percent`` with ``percent_lower`` and ``percent_upper``, NaN where a normal distribution lets the first
         value be negative, and ``p_increase``, the posterior probability that it rose. Empty of a single period.
     formula : str
-        Of the model.
+        The formula of the model.
     what : str
-        As asked for.
+        The requested quantity.
     interval : float
         Probability of the intervals.
     draws : int
-        Of the surface.
+        Number of draws of the surface.
     outside : float
         Share of days with a discharge outside those of the samples; NaN for a fit that holds no rows.
     left_out : tuple of str
@@ -164,7 +164,7 @@ class FlowNormalised:
         Raises
         ------
         SpecError
-            If ``ax`` is no matplotlib axes.
+            If ``ax`` is not a matplotlib Axes.
 
         Examples
         --------
@@ -187,15 +187,15 @@ class FlowNormalised:
 def read_contrasts(
     contrasts: Sequence[tuple[Any, Any]] | None, labels: pd.Index, values: Array, level: float
 ) -> pd.DataFrame:
-    """Differences of periods of which draws (P, S) are known."""
+    """Differences of periods from their draws (P, S)."""
     if contrasts is not None and not isinstance(contrasts, Iterable):
-        raise SpecError(f"contrasts={contrasts!r}: pairs of periods are needed, as [(1985, 2010)].")
+        raise SpecError(f"contrasts={contrasts!r}: must be pairs of periods, e.g. [(1985, 2010)].")
     ends = [(labels[0], labels[-1])] if len(labels) > 1 else []
     pairs = ends if contrasts is None else list(contrasts)
     rows = []
     for pair in pairs:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise SpecError(f"contrasts=: pairs of periods are needed, as [(1985, 2010)], not {pair!r}.")
+            raise SpecError(f"contrasts= must be pairs of periods, e.g. [(1985, 2010)], not {pair!r}.")
         i, j = (_find(labels, label) for label in pair)
         rows.append(_contrast(values[i], values[j], _years(labels, i, j), level))
     index = pd.MultiIndex.from_tuples([tuple(pair) for pair in pairs], names=["start", "end"])
@@ -208,7 +208,7 @@ def _find(labels: pd.Index, label: Any) -> int:
     except (KeyError, TypeError, ValueError, pd.errors.InvalidIndexError):
         place = None
     if not isinstance(place, int | np.integer):
-        raise SpecError(f"contrasts= names {label!r}; the periods are {labels[0]} to {labels[-1]}, whole ones only.")
+        raise SpecError(f"contrasts= names {label!r}. Choose complete periods from {labels[0]} to {labels[-1]}.")
     return int(place)
 
 

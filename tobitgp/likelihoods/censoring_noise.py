@@ -7,7 +7,7 @@ With a side noise below the lower limit and another above the upper one,
 
 the adjusted likelihood of Basson, Louw and Smith (2023), Eqs. 10 and 11, and (LB1) of the theory pages. It has no
 density: over all y it integrates to more than 1, so its evidence is not that of the censored model. Interval rows have
-two limits and no side, and truncated rows a normaliser that is no part of the paper; both keep the noise of the data.
+two limits and no side, and truncated rows a normaliser that is not in the paper; both keep the noise of the data.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _GAUSSIAN = GaussianNoise()
 
 @dataclass(frozen=True, slots=True)
 class SideNoise(GaussianNoise):
-    """Gaussian noise with side noises, whose logarithms stand before log sigma in theta."""
+    """Gaussian noise with side noises, whose logarithms come before log sigma in theta."""
 
     sides: tuple[float, ...]  # signs of the rows that have a side noise
     extra: tuple[float, ...] = ()  # the side noises, 0 before ``at`` has read them
@@ -93,7 +93,7 @@ class SideNoise(GaussianNoise):
 
 
 def with_side_noises(likelihood: Likelihood, roles: Sequence[str]) -> Likelihood:
-    """Gaussian noise with the side noises that stand among the parameters of a model; itself where none does."""
+    """Gaussian noise with the side noises that are among the parameters of a model; itself if there are none."""
     sides = tuple(SIDES[role] for role in roles if role in SIDES)
     return SideNoise(sides) if sides else likelihood
 
@@ -106,7 +106,7 @@ def _has_side(rows: KindRows) -> bool:
 class Spread(Wrapped):
     r"""Likelihood of rows whose noise has the standard deviation ``sigma`` times ``rows.spread``.
 
-    Of :math:`y / c` given :math:`f / c` the noise has the standard deviation sigma, so that any likelihood serves, its
+    Given :math:`f / c`, the noise of :math:`y / c` has standard deviation sigma, so any likelihood can be used, its
     derivatives in f divided by c once each; the density of exact rows takes the Jacobian 1/c.
     """
 

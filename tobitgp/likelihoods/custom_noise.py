@@ -87,7 +87,7 @@ class CustomNoise:
 
     def _check_values(self, argument: str, function: Any) -> None:
         if not callable(function):
-            raise SpecError(f"CustomNoise({argument}={function!r:.60}): a function of an array is needed.")
+            raise SpecError(f"CustomNoise({argument}={function!r:.60}): must be a function of an array.")
         try:
             with np.errstate(all="ignore"):
                 found = np.asarray(function(_GRID), dtype=np.float64)
@@ -104,7 +104,7 @@ class CustomNoise:
 
     def _check_density(self) -> None:
         """One error for a density, or a tail, that is wrong."""
-        from scipy.integrate import quad  # heavy, and needed here alone
+        from scipy.integrate import quad  # slow to import, and required only here
 
         def density(z: float) -> float:
             return float(np.exp(np.asarray(self.logpdf(np.array([z])))[0]))
@@ -120,10 +120,10 @@ class CustomNoise:
         if not abs(total - 1.0) < _AGREE:
             remedy = f" Subtract {np.log(total):.6g} from the log density." if 0.0 < total < np.inf else ""
             raise SpecError(
-                f"CustomNoise(logpdf=...): the density integrates to {total:.6g}, and must integrate to 1.{remedy}"
+                f"CustomNoise(logpdf=...): the density integrates to {total:.6g}, but must integrate to 1.{remedy}"
             )
         if (np.diff(slopes[slopes != 0.0]) > 0.0).any():
-            raise SpecError("CustomNoise(logpdf=...): the density has several modes, and must have one.")
+            raise SpecError("CustomNoise(logpdf=...): the density has several modes, but must have one.")
         self._check_tail("logsf", "above", np.cumsum(pieces[::-1])[::-1][1:])
         self._check_tail("logcdf", "below", np.cumsum(pieces)[:-1])
 
@@ -136,8 +136,8 @@ class CustomNoise:
         for z, own, of_density in zip(_CHECKED, found, wanted, strict=True):
             if not abs(own - of_density) <= _AGREE:
                 raise SpecError(
-                    f"CustomNoise({argument}=...): its probability {side} z = {z:g} is {own:.6g}, and that of the "
-                    f"density {of_density:.6g}. Correct one of the two functions."
+                    f"CustomNoise({argument}=...): its probability {side} z = {z:g} is {own:.6g}, but that of the "
+                    f"density is {of_density:.6g}. Correct one of the two functions."
                 )
 
 

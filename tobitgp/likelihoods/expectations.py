@@ -1,6 +1,6 @@
 r"""Expected log likelihoods other than the exact one.
 
-The cross-entropy of a normal and a censored normal, as Karlova et al. (2024) put it in the place of E log p.
+The cross-entropy of a normal and a censored normal, which Karlova et al. (2024) use instead of E log p.
 
 With :math:`a = (l - m) / s`, :math:`b = (u - m) / s` their Eqs. 22 and 37 are
 

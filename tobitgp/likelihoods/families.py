@@ -174,7 +174,7 @@ _HURDLE = (
     "truncate(0) (Cragg's); R's mhurdle has both with correlated noise"
 )
 _BINARY = "a response of two values or of ranks is statsmodels' Probit, Logit and OrderedModel"
-# Models of econometrics that are no noise of one equation, and where they are.
+# Models of econometrics that are not the noise of one equation, and where to find them.
 _NOT_HERE = {
     **dict.fromkeys(("heckman", "heckit", "selection", "tobit2"), _SELECTION),
     **dict.fromkeys(("hurdle", "double_hurdle", "cragg", "craggit", "twopart", "two_part", "tpm"), _HURDLE),
@@ -208,13 +208,13 @@ class Family:
 
 
 class _Rows(Distribution):
-    """Stands for noise where the parameters of rows make no location and scale."""
+    """Placeholder for the noise if the parameters of rows are not a location and a scale."""
 
     name = "rows"
 
 
 def family_of_rows(name: str, rows: RowModel) -> Family:
-    """A family whose rows have the parameters of a model of their own, all by maximum likelihood."""
+    """A family whose rows have their own parameter model, all by maximum likelihood."""
     return Family(name, _Rows(), log_time=rows.log, rows=rows)
 
 
@@ -223,7 +223,7 @@ FEWEST_DF, MOST_DF = 0.2, 1e10
 
 @dataclass(frozen=True, slots=True)
 class Student:
-    """Noise with Student's t distribution of known degrees of freedom, given as ``family=tg.Student(df=4)``.
+    """Student's t noise with known degrees of freedom, given as ``family=tg.Student(df=4)``.
 
     ``family="student"`` estimates them. Its density is in the table of (REG1) of the theory pages.
 
@@ -235,7 +235,7 @@ class Student:
     Raises
     ------
     SpecError
-        If ``df`` is no such number.
+        If ``df`` is not such a number.
 
     Examples
     --------
@@ -248,9 +248,9 @@ class Student:
     def __post_init__(self) -> None:
         number = isinstance(self.df, Real) and not isinstance(self.df, bool | np.bool_)
         if not number or not FEWEST_DF <= float(self.df) <= MOST_DF:
-            remedy = "; the limit of many is family='gaussian'" if number and self.df > MOST_DF else ""
+            remedy = " For more, use family='gaussian'." if number and self.df > MOST_DF else ""
             allowed = f"a number from {FEWEST_DF:g} to {MOST_DF:g}"
-            raise SpecError(f"Student(df={self.df!r}): the degrees of freedom are {allowed}{remedy}.")
+            raise SpecError(f"Student(df={self.df!r}): the degrees of freedom must be {allowed}.{remedy}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,12 +263,12 @@ class GenGamma:
     Parameters
     ----------
     Q : float
-        Shape, from -10 to 10, on no scale.
+        Shape, from -10 to 10, without a unit.
 
     Raises
     ------
     SpecError
-        If ``Q`` is no such number.
+        If ``Q`` is not such a number.
 
     References
     ----------
@@ -289,7 +289,7 @@ class GenGamma:
         number = isinstance(self.Q, Real) and not isinstance(self.Q, bool | np.bool_)
         low, high = GenGammaNoise.shape_range
         if not number or not low <= float(self.Q) <= high:
-            raise SpecError(f"GenGamma(Q={self.Q!r}): Q is a number from {low:g} to {high:g}.")
+            raise SpecError(f"GenGamma(Q={self.Q!r}): Q must be a number from {low:g} to {high:g}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,12 +302,12 @@ class BoxCox:
     Parameters
     ----------
     power : float
-        From -3 to 3, on no scale.
+        Power, from -3 to 3, without a unit.
 
     Raises
     ------
     SpecError
-        If ``power`` is no such number.
+        If ``power`` is not such a number.
 
     References
     ----------
@@ -328,19 +328,19 @@ class BoxCox:
         number = isinstance(self.power, Real) and not isinstance(self.power, bool | np.bool_)
         low, high = POWERS
         if not number or not low <= float(self.power) <= high:
-            raise SpecError(f"BoxCox(power={self.power!r}): the power is a number from {low:g} to {high:g}.")
+            raise SpecError(f"BoxCox(power={self.power!r}): the power must be a number from {low:g} to {high:g}.")
 
 
 BOXCOX = Family("boxcox", PowerNoise(), log_time=True, estimate_shape=True)
 
 
 def is_boxcox(family: object) -> bool:
-    """Whether a family is that of power transformations, which has models of its own."""
+    """Whether a family is that of power transformations, which has separate models."""
     return isinstance(family, BoxCox) or family == BOXCOX.name
 
 
 def read_power(power: float | None, fixed: Mapping[str, Any] | None) -> tuple[float | None, dict[str, Any] | None]:
-    """The power that is known, by its family or among what is ``fixed``, and what else is."""
+    """The known power, from the family or from ``fixed``, and the rest of ``fixed``."""
     given = None if fixed is None else dict(fixed)
     if given is not None and "power" in given:
         if power is not None:
@@ -377,16 +377,17 @@ def resolve_family(family: object) -> Family:
     if isinstance(family, CustomNoise):
         return Family(family.name, FunctionNoise(family), log_time=family.positive)
     allowed = (
-        f"choose one of {', '.join(map(repr, FAMILIES))}, or Student(df=4), GenGamma(Q=1) where the shape is known; "
-        "of fit() 'boxcox' estimates a power transformation, and 'ph' means proportional hazards"
+        f"Choose one of {', '.join(map(repr, FAMILIES))}, Student(df=4) or GenGamma(Q=1); "
+        "in fit() also 'boxcox' (power transformation) or 'ph' (proportional hazards)"
     )
     close = ""
     if isinstance(family, str):
         small = family.lower()
         if small in _NOT_HERE:
-            raise SpecError(f"family={family!r} is not here: {_NOT_HERE[small]}.")
-        close = f"; it is called {_called(_ELSEWHERE[small])} here" if small in _ELSEWHERE else nearest(small, FAMILIES)
-    raise SpecError(f"family={family!r} is not supported{close.rstrip('?')}; {allowed}.")
+            raise SpecError(f"family={family!r} is not available in tobitgp: {_NOT_HERE[small]}.")
+        called = f"; it is called {_called(_ELSEWHERE[small])} here." if small in _ELSEWHERE else ""
+        close = called or nearest(small, FAMILIES)
+    raise SpecError(f"family={family!r} is not supported{close or '.'} {allowed}.")
 
 
 def _called(name: str) -> str:

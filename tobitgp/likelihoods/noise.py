@@ -9,15 +9,15 @@ of the theory pages is
 the first form keeping its digits where v is small, the second where it is large; derivatives of log Z in parameters of
 the noise are tilted means of those of :math:`\ell`. Derivatives in the shape are differences of fourth order.
 
-Where the normal density is narrow beside the bends of the likelihood, one Gauss-Hermite rule around the mode of their
-product serves. Elsewhere the product is looked for on a grid, its mode found by Newton's method between points of it,
+Where the normal density is narrow relative to the bends of the likelihood, one Gauss-Hermite rule around the mode of
+their product is enough. Elsewhere the mode of the product is bracketed on a grid, found by Newton's method between,
 and panels are graded towards that mode and towards the ends of the row. A product that is log-concave falls at least
 as fast as the normal density on either side of its mode; one that need not be is also covered around the normal
 density's own mean.
 
 The upper tail of Gumbel noise is too steep for quadrature. With a = (lower - f) / sigma the log probability of (lower,
 upper] is :math:`-e^a` plus what bends gently: nothing on right-censored rows, a - log sigma on exact ones, and on
-intervals the log cdf at :math:`a + \log(e^w - 1)`, w their width over sigma. Of a row that entered late
+intervals the log cdf at :math:`a + \log(e^w - 1)`, w their width over sigma. For a row that entered late
 :math:`-(e^a - e^{a'})` is left, a' that of its entry, which is one exponential again. For a ~ N(a0, t^2),
 :math:`E e^a = e^{a_0 + t^2 / 2}`, which comes from t^2 to the right of a0.
 """

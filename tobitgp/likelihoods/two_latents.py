@@ -1,6 +1,6 @@
 """What a row says of f and of h, the logarithm of its noise scale, together: (HET4) of the theory pages.
 
-Given h the likelihood is one of f alone, so that what is asked of both is a sum over nodes of h of what the likelihood
+Given h the likelihood is one of f alone, so that expectations over both are sums over nodes of h of what the likelihood
 of one latent gives.
 """
 
@@ -87,7 +87,7 @@ def rules_for(rows: KindRows, mean: Array, V: Array, d: Array, sigma: float) -> 
 
 
 class TiltedPair(NamedTuple):
-    """Of f and h under the cavity times a row's likelihood: log normaliser (n,), mean (n, 2), covariance (n, 2, 2)."""
+    """Moments of f and h under the tilted distribution: log normaliser (n,), mean (n, 2), covariance (n, 2, 2)."""
 
     log_Z: Array
     mean: Array
@@ -166,7 +166,7 @@ class ExpectedPair(NamedTuple):
 def expected_pair(
     likelihood: Likelihood, sigma: float, rows: KindRows, mean: Array, V: Array, *, noise: bool = False
 ) -> ExpectedPair:
-    """By (HET12), under N(mean, V), (n, 2) and (n, 2, 2); slopes in the noise parameters where asked for."""
+    """By (HET12), under N(mean, V), (n, 2) and (n, 2, 2); slopes in the noise parameters on request."""
     if likelihood.is_conjugate(rows):
         return _expected_normal(rows, mean, V, rows.noise(sigma))
     V = V + np.diag([0.0, 1.0]) * np.maximum(LEAST - V[:, 1, 1], 0.0)[:, None, None]
@@ -190,7 +190,7 @@ def expected_pair(
 
 
 def _expected_normal(rows: KindRows, mean: Array, V: Array, sigma: float | Array) -> ExpectedPair:
-    """Of values under normal noise, (HET13)."""
+    """Expectations of values under normal noise, (HET13)."""
     P = np.exp(2.0 * (V[:, 1, 1] - mean[:, 1])) / np.square(sigma)
     r = rows.limit - mean[:, 0] + 2.0 * V[:, 0, 1]
     Q = r * r + V[:, 0, 0]

@@ -22,12 +22,12 @@ class DCalibration(NamedTuple):
     Attributes
     ----------
     statistic : float
-        Chi-squared, with a degree of freedom less than there are bins.
+        Chi-squared statistic; the degrees of freedom are the number of bins minus 1.
     p_value : float
-        Its upper tail probability.
+        Its upper-tail probability.
     bins : DataFrame
-        A row for each bin of survival probabilities, the last of which holds 1 too: ``share`` of the rows in it,
-        ``expected`` share, and ``rows``, their number, censored ones in fractions.
+        A row for each bin of survival probabilities; the last bin includes 1. Columns are the ``share`` of the rows,
+        the ``expected`` share, and the number of ``rows``, in which censored rows count as fractions.
     """
 
     statistic: float
@@ -47,22 +47,22 @@ def d_calibration(
 ) -> DCalibration:
     r"""Distribution calibration: predicted survival at the true times must be uniform on 0 to 1.
 
-    Of a calibrated model a tenth of the rows have their event where their own curve lies between .9 and 1, a tenth
-    between .8 and .9, and so on. A row that is known to an interval spreads its mass evenly over the survival
-    probabilities it may have, a right-censored one over 0 to s, as in [1]_. Of a row that entered late survival is
-    given that of its entry. With :math:`N_k` rows in bin k of K, :math:`\chi^2 = \sum_k (N_k - n/K)^2 / (n/K)`.
+    For a calibrated model, one tenth of the rows have their event where their own curve is between 0.9 and 1, one tenth
+    between 0.8 and 0.9, and so on. An interval-censored row spreads its mass evenly over its possible survival
+    probabilities, a right-censored row over 0 to s, as in [1]_. For a row that entered late, survival is conditional on
+    its entry. With :math:`N_k` rows in bin k of K, :math:`\chi^2 = \sum_k (N_k - n/K)^2 / (n/K)`.
 
     Parameters
     ----------
     survival : (n,) array
         Each row's predicted probability of surviving its own time; see `survival_at`.
     event : (n,) array, optional
-        1 or True where that is the time of the event, 0 or False where the row was right-censored then.
+        1 or True if that is the time of an event, 0 or False if the row was right-censored then.
     lower, upper : (n,) array, optional
-        In place of the above: survival probabilities at the lower and the upper end of the interval that holds each
-        row, ``lower >= upper``; equal on exact rows, 1 at an end that is open below and 0 at one that is open above.
+        Instead of the above: survival probabilities at the lower and the upper end of the interval that contains each
+        row, ``lower >= upper``. They are equal for exact rows, 1 for an open lower end and 0 for an open upper end.
     entry : (n,) array, optional
-        Each row's predicted probability of surviving the time it entered at, 1 for entry at once.
+        Each row's predicted probability of surviving to its entry, 1 if it was followed from the beginning.
     weights : (n,) array, optional
         Frequency weights, 0 or more: a row of weight 2 is two rows.
     bins : int
@@ -75,14 +75,14 @@ def d_calibration(
     Raises
     ------
     DataError
-        If values are no probabilities, missing or of different lengths.
+        If values are not probabilities, are missing, or have different lengths.
     SpecError
-        For arguments that do not go together, or ``bins`` that is no number of bins.
+        If arguments cannot be combined, or ``bins`` is not a valid number of bins.
 
     Notes
     -----
-    Even spreading pulls the counts towards their expectation, so that with censored rows the test rejects a
-    calibrated model more rarely than its level says; so do curves that were fitted to the same rows.
+    Even spreading moves the counts towards their expectation. With censored rows, the test therefore rejects a
+    calibrated model less often than its level says. The same holds for curves that were fitted to the same rows.
 
     References
     ----------
@@ -100,7 +100,7 @@ def d_calibration(
     [0.5, 1.0)   0.25       0.5   1.0
     """
     if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 2:
-        raise SpecError(f"bins={bins!r}: a whole number of 2 or more is needed.")
+        raise SpecError(f"bins={bins!r}: must be a whole number of at least 2.")
     low, high = _read(survival, event, lower, upper, entry)
     w = read_weights(weights, len(low))
     counts, n = _spread(low, high, w, int(bins)), float(w.sum())
@@ -114,7 +114,7 @@ def _read(survival: Any, event: Any, lower: Any, upper: Any, entry: Any) -> tupl
     """Least and greatest survival probability that each row may have."""
     ends = lower is not None and upper is not None
     if ends == (survival is not None) or (ends and event is not None) or (lower is None) != (upper is None):
-        raise SpecError("d_calibration takes survival= and event=, or lower= and upper=.")
+        raise SpecError("d_calibration() requires either survival= and event=, or lower= and upper=.")
     check_order(survival=survival, event=event, lower=lower, upper=upper, entry=entry)
     if not ends:
         s = _given_entry(entry, _probabilities("survival", survival, None))
@@ -150,7 +150,7 @@ def _probabilities(name: str, values: Any, n: int | None) -> Array:
     p = read_column(name, values, n)
     bad = (p < -_ROUNDING) | (p > 1.0 + _ROUNDING)
     if bad.any():
-        raise DataError(f"{name} holds {p[bad][0]:g}: probabilities of survival are needed.")
+        raise DataError(f"{name} holds {p[bad][0]:g}: values must be probabilities of survival.")
     return np.clip(p, 0.0, 1.0)
 
 
@@ -170,7 +170,7 @@ def _spread(low: Array, high: Array, weight: Array, bins: int) -> Array:
 def mae(y: Any, prediction: Any, *, stratify: Any = None, contributions: bool = False) -> float | pd.Series[float]:
     r"""Mean absolute error, :math:`\frac1n \sum_i |y_i - m_i|`.
 
-    The papers on Gaussian processes compare the mean of f with the true f; for censored test data compare
+    Papers on Gaussian processes compare the mean of f with the true f. For censored test data, compare
     ``predict(what="observed")`` with y.
 
     Parameters
@@ -178,13 +178,13 @@ def mae(y: Any, prediction: Any, *, stratify: Any = None, contributions: bool = 
     y : (n,) array
         True values, of f or of a response, in its units.
     prediction : (n,) array or DataFrame
-        In the units of y; of a table the column ``estimate`` or ``mean``, as ``predict(..., se=True)`` and
-        ``get_prediction().summary_frame()`` have it. Rows are matched by position.
+        Predictions in the units of y. From a table, the column ``estimate`` or ``mean`` is used, as returned by
+        ``predict(..., se=True)`` and ``get_prediction().summary_frame()``. Rows are matched by position.
     stratify : tuple of two limits, or (n,) array, optional
-        Report rows apart: by whether y lies at or below the first limit, inside, or at or above the second (None is
-        no limit), or by a label for each row.
+        Report rows separately: by whether y is at or below the first limit, inside, or at or above the second (None
+        means no limit), or by a label for each row.
     contributions : bool
-        Divide what a stratum adds up to by the number of all rows, so that strata add up to ``"all"``.
+        Divide the sum of each stratum by the number of all rows, so that strata add up to ``"all"``.
 
     Returns
     -------
@@ -201,8 +201,8 @@ def mae(y: Any, prediction: Any, *, stratify: Any = None, contributions: bool = 
 
     Notes
     -----
-    Of the censored region Karlova et al. [1]_ report averages over the censored rows alone, the default here; the
-    tables of Basson et al. [2]_ hold ``contributions=True``, with rows told apart by the true f.
+    For the censored region, Karlova et al. [1]_ report averages over the censored rows alone, which is the default.
+    The tables of Basson et al. [2]_ correspond to ``contributions=True``, with rows separated by the true f.
 
     References
     ----------
@@ -261,7 +261,8 @@ def mse(y: Any, prediction: Any, *, stratify: Any = None, contributions: bool = 
 def rmse(y: Any, prediction: Any, *, stratify: Any = None) -> float | pd.Series[float]:
     r"""Root mean squared error, :math:`\sqrt{\frac1n \sum_i (y_i - m_i)^2}`.
 
-    A stratum's is that of its own rows. Roots do not add up, so for contributions see `tobitgp.metrics.mse`.
+    Each stratum has the root mean squared error of its rows. Roots do not add up; for contributions see
+    `tobitgp.metrics.mse`.
 
     Parameters
     ----------
@@ -298,8 +299,8 @@ def read_mean(name: str, prediction: Any, n: int | None) -> Array:
         named = [column for column in ("estimate", "mean") if column in prediction.columns]
         if not named:
             raise SpecError(
-                f"{name} is a table of columns {', '.join(map(str, prediction.columns))}: one column, or one called "
-                "estimate or mean, is needed."
+                f"{name} is a table of columns {', '.join(map(str, prediction.columns))}. It must have "
+                "one column, or one called estimate or mean."
             )
         prediction = prediction[named[0]]
     return read_column(name, prediction, n)

@@ -62,60 +62,62 @@ def concordance_index(
     cause: Any = None,
     ties: Ties = "half",
 ) -> float:
-    r"""Concordance index: the share of pairs in the right order among those whose order is known.
+    r"""Concordance index: the proportion of correctly ordered pairs among the pairs whose order is known.
 
     .. math:: c = \frac{1}{|E|} \sum_{(i, j) \in E} \{ 1[f_i < f_j] + \tfrac12 1[f_i = f_j] \},
 
-    with E the pairs in which row i ends where row j begins, or before: all orderings of [1]_, between exact, left-,
-    right- and interval-censored rows. Two exact rows at one time are not compared; a time counts as earlier than a
-    censoring to the right there, as later than one to the left. For right-censored times this is Harrell's index, and
-    that of lifelines and scikit-survival, with delayed entry that of R's survival. 1 is a perfect order, 0.5 chance.
+    where E contains the pairs in which row i ends at or before the start of row j: all orderings of [1]_ between exact,
+    left-, right- and interval-censored rows. Two exact rows at the same time are not compared. An event counts as
+    earlier than a right-censored row, and as later than a left-censored row, at the same time. For right-censored times
+    this is Harrell's index, as in lifelines and scikit-survival; with delayed entry it is that of R's survival. A
+    perfect order gives 1, chance 0.5.
 
     Parameters
     ----------
     time : (n,) array or None
         Times, or other responses, in any units; they may be negative.
     score : (n,) array
-        On any scale, higher for longer times, as a predicted mean, median or survival probability; of a risk give the
-        negative. Only the order matters; infinite scores are allowed.
+        Score on any scale, higher for longer times, e.g. a predicted mean, median or survival probability. For a risk
+        score, give its negative. Only the order matters; infinite scores are allowed.
     event : (n,) array, optional
-        1 or True where the time is that of the event, 0 or False where the row was right-censored then.
+        1 or True if the time is that of an event, 0 or False if the row was right-censored then.
     lower, upper : float or (n,) array, optional
-        With ``time``, limits of the instrument in its units: rows at or below ``lower`` are left-censored there, rows
-        at or above ``upper`` right-censored. With ``time=None``, the ends of the interval that holds each row, equal on
-        exact rows and infinite where it is open. Not beside ``event``.
+        With ``time``: censoring limits in its units. Rows at or below ``lower`` are left-censored there, rows at or
+        above ``upper`` right-censored. With ``time=None``: the ends of the interval that contains each row, equal for
+        exact rows and infinite where it is open. Cannot be combined with ``event``.
     entry : (n,) array, optional
-        From when on each row was followed (delayed entry), in the units of ``time``: a row that had not entered when
-        the other one ended is not compared with it.
+        Time from which each row was followed (delayed entry), in the units of ``time``. A row that had not entered when
+        another row ended is not compared with it.
     weights : (n,) array, optional
         Frequency weights, 0 or more: a row of weight 2 is two rows.
     timewt : {"n", "S", "S/G", "n/G2"}
-        How pairs count by the time t of the earlier row, in the words of R's ``concordance``, of right-censored rows:
-        all alike as in Harrell's index, or divided by the number at risk n and multiplied by survival S(t-), by
-        S(t-)/G(t-) or by n/G(t-)^2, Uno's, with G the probability of not being censored, both by Kaplan and Meier's
-        method on these rows. Without late entry the last two tend to a limit that censoring does not move.
+        Weight of a pair by the time t of its earlier row, for right-censored rows, with the names of R's
+        ``concordance``. ``"n"`` gives all pairs the same weight, as in Harrell's index. The others divide by the number
+        at risk n and multiply by S(t-), by S(t-)/G(t-) or (Uno's index) by n/G(t-)^2. The survival S and the
+        probability G of not being censored are Kaplan-Meier estimates from these rows. Without late entry, the last two
+        tend to a limit that does not depend on the censoring.
     cause : optional
-        Of competing risks: which cause the score is to put in order. ``event`` then holds the causes: whole numbers,
-        of which 0 is censored; text, of which "censored" is; or categories, of which the first is. A row that had an
-        event of another cause never has this one, and counts as later than all who have it.
+        For competing risks: the cause that the score ranks. ``event`` then contains the causes: whole numbers (0 means
+        censored), text ("censored"), or categories (the first one). A row with an event of another cause never has an
+        event of this cause, and counts as later than all rows that do.
     ties : {"half", "zero"}
-        What a pair with equal scores counts: half of a pair in the right order, or nothing as in equation 17 of [1]_.
+        Value of a pair with equal scores: half of a correctly ordered pair, or zero as in equation 17 of [1]_.
 
     Returns
     -------
     float
-        A share of pairs, between 0 and 1.
+        The share of correctly ordered pairs, between 0 and 1.
 
     Raises
     ------
     DataError
-        If a column is not numeric, has missing values or another length, or no order of a pair is known.
+        If a column is not numeric, has missing values or another length, or if no pair has a known order.
     SpecError
-        For arguments that do not go together.
+        If arguments cannot be combined.
 
     Notes
     -----
-    Scores are tied where they are equal; scikit-survival takes those for tied, too, that differ by 1e-8 or less.
+    Scores are tied if they are equal; scikit-survival also treats scores as tied that differ by 1e-8 or less.
 
     References
     ----------
@@ -192,13 +194,13 @@ def concordance_counts(
     """
     check_order(time=time, score=score, event=event, lower=lower, upper=upper, entry=entry, weights=weights)
     if timewt not in get_args(TimeWeight):
-        raise SpecError(f"timewt={timewt!r}: one of {', '.join(map(repr, get_args(TimeWeight)))} is needed.")
+        raise SpecError(f"timewt={timewt!r}: must be one of {', '.join(map(repr, get_args(TimeWeight)))}.")
     share = _share_of_ties(ties)
     f = read_column("score", score, infinite=True)
     if cause is None:
         low, high = read_bounds(time, event, lower, upper, len(f))
     elif time is None or event is None or lower is not None or upper is not None or timewt != "n":
-        raise SpecError("cause= needs time and event=, and goes without lower=, upper= and timewt=.")
+        raise SpecError("cause= requires time and event=. Leave lower=, upper= and timewt= out.")
     else:
         low, high = _kept_at_risk(read_column("time", time, len(f)), *read_causes(event, len(f), cause))
     w = read_weights(weights, len(f))
@@ -217,7 +219,7 @@ def concordance_counts(
 def _share_of_ties(ties: Any) -> float:
     """What a pair of equal scores counts."""
     if ties not in _TIED:
-        raise SpecError(f"ties={ties!r}: one of {', '.join(map(repr, _TIED))} is needed.")
+        raise SpecError(f"ties={ties!r}: must be one of {', '.join(map(repr, _TIED))}.")
     return _TIED[ties]
 
 
@@ -233,7 +235,7 @@ def _time_weight(timewt: TimeWeight, lower: Array, upper: Array, weight: Array, 
         return out
     event = lower == upper
     if not (event | (np.isfinite(lower) & np.isposinf(upper))).all():
-        raise SpecError(f"timewt={timewt!r} is for right-censored rows; of others all pairs count alike, timewt='n'.")
+        raise SpecError(f"timewt={timewt!r}: requires right-censored rows. For other rows use timewt='n'.")
     if timewt != "n/G2":
         times, events, at_risk = risk_sets(lower, event, weight, entry)
         hazard = np.divide(events, at_risk, out=np.zeros(len(times)), where=events > 0.0)
@@ -243,7 +245,7 @@ def _time_weight(timewt: TimeWeight, lower: Array, upper: Array, weight: Array, 
     if timewt != "S":
         known = event & (weight > 0.0)
         G = censoring_times(RightCensored(lower, event, entry, weight, event))
-        out[known] *= G.weights(lower[known], "the event at time", event=True) ** (2 if timewt == "n/G2" else 1)
+        out[known] *= G.weights(lower[known], "The event at time", event=True) ** (2 if timewt == "n/G2" else 1)
     return out
 
 
@@ -264,34 +266,34 @@ def concordance_ipcw(
                   \{1[f_i < f_j] + \tfrac12 1[f_i = f_j]\}}
                  {\sum_{ij} w_i w_j\, \delta_i\, G(t_i-)^{-2}\, 1[e_j < t_i < t_j, t_i < \tau]},
 
-    where :math:`\delta_i` says that row i had its event, :math:`e_j` when row j entered, :math:`w` are weights and
-    :math:`G(t-)` is the probability of not being censored before t, estimated by Kaplan and Meier's method on the
-    training rows. Harrell's index tends to a limit that depends on the censoring times, this one to that of uncensored
-    data up to tau, if censoring depends on nothing. A time that was censored when another row had its event counts as
-    later.
+    where :math:`\delta_i` indicates an event in row i, :math:`e_j` is the entry time of row j, w are weights and
+    :math:`G(t-)` is the probability of not being censored before t, estimated by the Kaplan-Meier method on the
+    training rows. Harrell's index tends to a limit that depends on the censoring times. If censoring is completely
+    random, this index tends to that of uncensored data up to tau. A row that was censored at the time of another row's
+    event counts as later.
 
     Parameters
     ----------
     train, test
         As in `brier_score`.
     score : (n,) array
-        Of the test rows, on any scale; higher for longer times. scikit-survival takes risks, which are the negative.
+        Scores of the test rows on any scale, higher for longer times; scikit-survival uses risks, their negative.
     tau : float, optional
-        On the scale of the times: pairs whose earlier time is tau or later are left out. It belongs where many training
-        rows are still followed: weights of late events are large and uncertain.
+        On the scale of the times: pairs whose earlier time is tau or later are left out. Choose a time at which many
+        training rows are still followed, because weights of late events are large and uncertain.
     entry, weights
         As in `brier_score`.
     cause : optional
-        Of competing risks: which cause the score is to put in order, of events that hold causes as in
-        `concordance_index`. A row j that had another event by :math:`t_i` counts as later, with the weight
-        :math:`G(t_i-)^{-1} G(t_j-)^{-1}`, and :math:`\delta_i` is of the cause alone. Not beside ``entry``.
+        For competing risks: the cause that the score ranks; events contain causes as in `concordance_index`. A row j
+        that had another event by :math:`t_i` counts as later, with the weight :math:`G(t_i-)^{-1} G(t_j-)^{-1}`, and
+        :math:`\delta_i` indicates events of this cause only. Cannot be combined with ``entry``.
     ties : {"half", "zero"}
-        What a pair with equal scores counts, as in `concordance_index`.
+        Value of a pair with equal scores, as in `concordance_index`.
 
     Returns
     -------
     float
-        A share of pairs, by their weights.
+        The weighted share of correctly ordered pairs, between 0 and 1.
 
     Raises
     ------
@@ -328,21 +330,21 @@ def concordance_ipcw(
     check_order(**{"the time of test": test[0], "score": score})
     f = read_column("score", score, len(time), infinite=True)
     if tau is not None and not (isinstance(tau, (int, float, np.number)) and tau > 0.0):
-        raise SpecError(f"tau={tau!r}: a positive time is needed.")
+        raise SpecError(f"tau={tau!r}: must be a positive time.")
     asked = rows.case & (w > 0.0) & (time < (np.inf if tau is None else tau))
     other = rows.other & (w > 0.0) & (time <= time[asked].max(initial=-np.inf))
     w_other = np.zeros(len(w))
-    w_other[other] = w[other] * G.weights(time[other], "the event of a test row at time", event=True)
+    w_other[other] = w[other] * G.weights(time[other], "The event of a test row at time", event=True)
     later = later_masses(time, np.where(rows.event, time, np.inf), f, w, rows.entry)
     # In reverse time, the rows with another event that begin where a row ends are those that had it by then.
     gone = later_masses(-time, np.where(rows.other, np.inf, -time), f, w_other)
     first = asked & (sum(later) + sum(gone) > 0.0)
     if not first.any():
         raise DataError(
-            f"No order of a pair is known among the {len(f)} test rows: an event{'' if tau is None else ' before tau'} "
-            "is needed, and a row that was followed longer."
+            f"No order of a pair is known among the {len(f)} test rows. There must be an event"
+            f"{'' if tau is None else ' before tau'}, and a row that was followed longer."
         )
-    g = G.weights(time[first], "the event of a test row at time", event=True)
+    g = G.weights(time[first], "The event of a test row at time", event=True)
     higher, equal, less = (w[first] * g * (g * a[first] + b[first]) for a, b in zip(later, gone, strict=True))
     right = float((higher + share * equal).sum())
     return right / float((higher + equal + less).sum())

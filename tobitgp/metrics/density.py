@@ -1,4 +1,4 @@
-"""Log density that Gaussian predictions give to what was found; (MET11) and (MET12) of the theory pages."""
+"""Log predictive density of Gaussian predictions; (MET11) and (MET12) of the theory pages."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def mnll(
     Parameters
     ----------
     f : (n,) array
-        True latent values, in their units.
+        True latent values, in any units.
     mean : (n,) array or DataFrame
-        Predicted means of f, in its units. A table with columns ``mean`` and ``se`` (or ``mean_se``) is both moments,
-        as ``predict(what="latent", se=True)`` gives it.
+        Predicted means of f, in its units. A table with columns ``mean`` and ``se`` (or ``mean_se``) has both moments,
+        as returned by ``predict(what="latent", se=True)``.
     sd : float or (n,) array
         Predicted standard deviations of f, without noise, in its units.
     stratify, contributions
@@ -39,7 +39,7 @@ def mnll(
     Returns
     -------
     float or Series
-        In nats a row, of a density in the units of f; as `mae`.
+        In nats per row, for a density in the units of f; as `mae`.
 
     Raises
     ------
@@ -73,31 +73,30 @@ def nlpd(
     stratify: Any = None,
     contributions: bool = False,
 ) -> float | pd.Series[float]:
-    r"""Negative log predictive density of responses, by any Gaussian prediction, under the censored likelihood.
+    r"""Negative log predictive density of responses under the censored likelihood, for any Gaussian prediction.
 
     .. math:: -\frac1n \sum_i \begin{cases} \log\{\phi((y_i - m_i)/s_i)/s_i\} & \text{exact rows} \\
               \log\{\Phi((u_i - m_i)/s_i) - \Phi((l_i - m_i)/s_i)\} & \text{rows known to } (l_i, u_i) \end{cases}
 
-    Models that know of the censoring and models that do not are compared on equal terms: what a prediction puts beyond
-    the limits is the probability of a censored row.
+    Models with and without a censoring rule are compared on equal terms: the probability of a censored row is the
+    predicted probability beyond its limit.
 
     Parameters
     ----------
     y : (n,) array or None
-        Responses, in their units.
+        Responses, in any units.
     mean : (n,) array or DataFrame
-        Predicted means before clipping, in the units of y. A table with columns ``mean`` and ``sd`` is both moments.
+        Predicted means before clipping, in the units of y. A table with columns ``mean`` and ``sd`` has both moments.
     sd : float or (n,) array
         Standard deviations, in the units of y, of a new response before clipping: ``sqrt(se**2 + sigma**2)``, noise
         included.
     event : (n,) array, optional
-        1 or True for exact rows, 0 or False for those right-censored at y.
+        1 or True for exact rows, 0 or False for rows right-censored at y.
     lower, upper : float or (n,) array, optional
-        With ``y``, limits of the instrument in its units: rows at or below ``lower``, or at or above ``upper``, are
-        censored there. With ``y=None``, ends of the intervals that hold the rows, equal on exact rows and infinite
-        where open.
+        With ``y``: censoring limits in its units; rows at or below ``lower``, or at or above ``upper``, are censored
+        there. With ``y=None``: ends of the intervals that contain the rows, equal for exact rows and infinite if open.
     stratify : True, tuple of two limits, or (n,) array, optional
-        True reports ``"exact"``, ``"left"``, ``"right"`` and ``"interval"`` rows apart, as far as there are any;
+        True reports ``"exact"``, ``"left"``, ``"right"`` and ``"interval"`` rows separately, if there are any;
         otherwise as in `mae`.
     contributions : bool
         As in `mae`.
@@ -105,18 +104,18 @@ def nlpd(
     Returns
     -------
     float or Series
-        In nats a row; as `mae`. Densities are in the units of y; those of exact rows and probabilities of censored ones
-        are best told apart.
+        In nats per row; as `mae`. Densities are in the units of y; report densities of exact rows and probabilities of
+        censored rows separately (``stratify=True``).
 
     Raises
     ------
     DataError, SpecError
-        As `mae`, for arguments that do not go together, and if a standard deviation is not positive.
+        As `mae`, if arguments cannot be combined, and if a standard deviation is not positive.
 
     References
     ----------
     Karlova, Kabra, de Souza and Paige (2024), Variational inference with censored Gaussian process regressors,
-    section 4: NLPD, and with the subscript c over censored rows alone (``stratify=True``).
+    section 4: NLPD; the subscript c there means censored rows alone (``stratify=True``).
 
     Examples
     --------
@@ -135,7 +134,7 @@ def nlpd(
     kinds: Strata = {"exact": exact, "left": left & ~right, "right": right & ~left, "interval": ~(exact | left | right)}
     kinds = {kind: rows for kind, rows in kinds.items() if rows.any()}
     if y is None and isinstance(stratify, tuple):
-        raise SpecError("stratify= takes no limits with y=None, but True or a label for each row.")
+        raise SpecError("stratify= with y=None must be True or a label for each row, not limits.")
     strata = read_strata(stratify, low if y is None else read_column("y", y), kinds)
     return average("nlpd", -_log_density(low, high, m, s), strata, contributions)
 
@@ -146,16 +145,16 @@ def _moments(mean: Any, sd: Any, n: int | None, names: tuple[str, ...]) -> tuple
         found = [name for name in names if name in mean.columns]
         if not found:
             raise SpecError(
-                f"sd= is needed: the table of means has columns {', '.join(map(str, mean.columns))}, none of them "
+                f"sd= must be given: the table of means has columns {', '.join(map(str, mean.columns))}, none of them "
                 f"{' or '.join(names)}." + (" sd includes the noise: sqrt(se**2 + sigma**2)." if "sd" in names else "")
             )
         sd = mean[found[0]]
     if sd is None:
-        raise SpecError("sd= is needed: one standard deviation, or one a row.")
+        raise SpecError("sd= must be given: one standard deviation, or one per row.")
     m = read_mean("mean", mean, n)
     s = read_column("sd", np.full(len(m), sd) if pd.api.types.is_scalar(sd) else sd, len(m))
     if (s <= 0.0).any():
-        raise DataError(f"sd is {s[s <= 0.0][0]:g} in row {int(np.argmax(s <= 0.0))} (counted from 0): sd is positive.")
+        raise DataError(f"sd={s[s <= 0.0][0]:g}: must be positive, in row {int(np.argmax(s <= 0.0))} (counted from 0).")
     return m, s
 
 

@@ -50,7 +50,7 @@ def _by_censoring(judged: Judged, by_weight: Array, t: float) -> Array:
 def with_interval(estimate: Array, se: Array, level: float, index: pd.Index) -> pd.DataFrame:
     """A table of scores with their errors and symmetric intervals."""
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0.0 < level < 1.0:
-        raise SpecError(f"interval={level!r}: a probability between 0 and 1 is needed, as 0.95.")
+        raise SpecError(f"interval={level!r}: must be a probability between 0 and 1, e.g. 0.95.")
     reach = float(ndtri(0.5 * (1.0 + level))) * se
     columns = {"estimate": estimate, "se": se, "lower": estimate - reach, "upper": estimate + reach}
     return pd.DataFrame(columns, index=index)

@@ -30,8 +30,8 @@ class Curves:
         outside = (time < self.times[0]) | (time > self.times[-1])
         if outside.any():
             raise DataError(
-                f"{what} {time[outside][0]:g} lies outside the times {self.times[0]:g} to {self.times[-1]:g} of the "
-                "survival frame: predict the curves at times that reach as far, or ask for times within."
+                f"{what} {time[outside][0]:g} is outside the times {self.times[0]:g} to {self.times[-1]:g} of "
+                "survival_frame. Predict the curves up to this time, or choose times within."
             )
         left = np.searchsorted(self.times, time, side="right") - 1
         if self.step or len(self.times) == 1:
@@ -47,32 +47,32 @@ class Curves:
 def read_curves(
     frame: Any, n: int | None, interpolation: Interpolation, time: Any = None, incidence: float | None = None
 ) -> Curves:
-    """Curves from a table with times in the index and a column for each row, in the order of their own times.
+    """Curves from a table with times in the index and a column for each row, matched to ``time`` by position.
 
-    ``incidence`` says that these are incidences of a cause, from which time on; one minus these are the curves.
+    With ``incidence``, a time, the table contains incidences of a cause from that time on; curves are one minus these.
     """
     if interpolation not in get_args(Interpolation):
-        raise SpecError(f'interpolation={interpolation!r}: "linear" or "step" is needed.')
+        raise SpecError(f'interpolation={interpolation!r}: must be "linear" or "step".')
     if not isinstance(frame, pd.DataFrame):
         raise SpecError(
-            "survival_frame= takes a DataFrame with times in the index and a column for each row, as "
-            f"predict_survival_function gives it, not {type(frame).__name__}."
+            "survival_frame= must be a DataFrame with times in the index and a column for each row, as returned by "
+            f"predict_survival_function(), not {type(frame).__name__}."
         )
     if frame.columns.nlevels == 1:
         check_order(time=time, **{"the columns of survival_frame": pd.Series(0.0, index=frame.columns)})
     elif frame.columns.nlevels == 2 and "mean" in frame.columns.get_level_values(1):
         frame = frame.xs("mean", axis=1, level=1)
-    times = read_column("the index of survival_frame", frame.index)
+    times = read_column("The index of survival_frame", frame.index)
     if (times < 0.0).any():
-        raise DataError(f"the index of survival_frame holds {times.min():g}: times of 0 or more are needed.")
+        raise DataError(f"The index of survival_frame holds {times.min():g}: times must be 0 or more.")
     survival = _numbers(frame)
     if n is not None and survival.shape[1] != n:
-        turned = "; its transpose has as many as are needed" if len(times) == n else ""
-        raise DataError(f"survival_frame has {survival.shape[1]} columns where {n} are needed, one a row{turned}.")
+        turned = " Transpose it." if len(times) == n else ""
+        raise DataError(f"survival_frame= has {survival.shape[1]} columns, but must have {n}, one per row.{turned}")
     order = np.argsort(times)
     times, survival = times[order], np.clip(survival[order], 0.0, 1.0)
     if (np.diff(times) == 0.0).any():
-        raise DataError(f"the index of survival_frame holds {times[1:][np.diff(times) == 0.0][0]:g} more than once.")
+        raise DataError(f"The index of survival_frame holds {times[1:][np.diff(times) == 0.0][0]:g} more than once.")
     if incidence is not None:
         survival = _no_incidence(times, survival, incidence)
     since = incidence or 0.0
@@ -85,25 +85,25 @@ def _no_incidence(times: Array, incidence: Array, since: float) -> Array:
     """One minus cumulative incidences, which rise, from a landmark on."""
     if (np.diff(incidence.mean(axis=1)) < -_ROUNDING).any():
         raise DataError(
-            "survival_frame falls over time: with cause= it holds the cumulative incidence of that cause, which rises."
+            "survival_frame= falls over time. With cause=, it must hold the cumulative incidence of that cause."
         )
     if since and (incidence[times <= since] > _ROUNDING).any():
         raise DataError(
-            f"survival_frame holds incidence by the landmark {since:g}: give it for rows without an event by then, "
-            "(F(t) - F(s)) / S(s) for the landmark s, with the times t in the index."
+            f"survival_frame= holds incidence before the landmark {since:g}. Give the incidence conditional on no "
+            "event by then, (F(t) - F(s)) / S(s) for the landmark s, with the times t in the index."
         )
     return 1.0 - incidence
 
 
 def survival_at(survival_frame: pd.DataFrame, time: Any, *, interpolation: Interpolation = "linear") -> Array:
-    """Each row's probability of survival at a time of its own.
+    """Each row's probability of survival at its own time.
 
     Parameters
     ----------
     survival_frame : DataFrame
         Times in the index, a column for each of the n rows; see `brier_score`.
     time : (n,) array
-        On the scale of the index; survival is 1 at -inf and 0 at inf, so that ends of intervals can be given.
+        Times on the scale of the index. Survival is 1 at -inf and 0 at inf, so ends of intervals can be given.
     interpolation : {"linear", "step"}
         See `brier_score`.
 
@@ -114,9 +114,9 @@ def survival_at(survival_frame: pd.DataFrame, time: Any, *, interpolation: Inter
     Raises
     ------
     DataError
-        If a time lies outside the curves.
+        If a time is outside the curves.
     SpecError
-        If there are no curves in ``survival_frame``.
+        If ``survival_frame`` contains no curves.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def survival_at(survival_frame: pd.DataFrame, time: Any, *, interpolation: Inter
     own = read_column("time", time, curves.survival.shape[1], infinite=True)
     known = np.flatnonzero(np.isfinite(own))
     out = np.where(own > 0.0, 0.0, 1.0)
-    out[known] = curves.at(own[known], known, "the time")
+    out[known] = curves.at(own[known], known, "Time")
     return out
 
 
@@ -137,13 +137,13 @@ def _numbers(frame: pd.DataFrame) -> Array:
     try:
         survival = frame.to_numpy(dtype=np.float64)
     except (TypeError, ValueError):
-        raise DataError("survival_frame must contain numbers, the survival probabilities.") from None
+        raise DataError("survival_frame= must contain numbers, the survival probabilities.") from None
     bad = ~((survival >= -_ROUNDING) & (survival <= 1.0 + _ROUNDING))
     if bad.any():
         at, column = np.argwhere(bad)[0]
         raise DataError(
-            f"survival_frame holds {survival[at, column]:g} at time {frame.index[at]} in column "
-            f"{frame.columns[column]!r}: probabilities are needed."
+            f"survival_frame= holds {survival[at, column]:g} at time {frame.index[at]} in column "
+            f"{frame.columns[column]!r}: values must be probabilities."
         )
     return survival
 
@@ -152,7 +152,7 @@ Strata = dict[Any, BoolArray]
 
 
 def read_strata(stratify: Any, y: Array, kinds: Strata | None = None) -> Strata | None:
-    """Which rows are reported apart; ``kinds`` is what True means."""
+    """Strata of rows that are reported separately; ``kinds`` is the meaning of True."""
     if stratify is None:
         return None
     if stratify is True and kinds is not None:
@@ -161,12 +161,12 @@ def read_strata(stratify: Any, y: Array, kinds: Strata | None = None) -> Strata 
         return _by_limits(stratify, y)
     if isinstance(stratify, (str, bool)) or pd.api.types.is_scalar(stratify):
         also = ", or True for the rows' own censoring" if kinds is not None else ""
-        raise SpecError(f"stratify={stratify!r}: a tuple of two limits, or one label a row, is needed{also}.")
+        raise SpecError(f"stratify={stratify!r}: must be a tuple of two limits, or one label per row{also}.")
     labels = pd.Series(stratify).reset_index(drop=True)
     if len(labels) != len(y):
-        raise DataError(f"stratify has {len(labels)} labels where {len(y)} are needed.")
+        raise DataError(f"stratify= has {len(labels)} labels, but must have {len(y)}.")
     if labels.isna().any():
-        raise DataError(f"stratify is missing in row {int(np.argmax(labels.isna()))} (counted from 0).")
+        raise DataError(f"stratify= is missing in row {int(np.argmax(labels.isna()))} (counted from 0).")
     codes, levels = pd.factorize(labels, sort=True)
     return {level: codes == k for k, level in enumerate(levels)}
 
@@ -186,10 +186,10 @@ def average(name: str, losses: Array, strata: Strata | None, contributions: bool
 def _by_limits(limits: tuple[Any, ...], y: Array) -> Strata:
     """Rows at or below the lower limit, between, and at or above the upper limit."""
     if len(limits) != 2:
-        raise SpecError(f"stratify=: a tuple of two limits, (lower, upper), is needed, not of {len(limits)}.")
+        raise SpecError(f"stratify= must be a tuple of two limits, (lower, upper), not of {len(limits)}.")
     lower, upper = limits
     if lower is None and upper is None:
-        raise SpecError("stratify=(None, None): one limit at least is needed.")
+        raise SpecError("stratify=(None, None): must contain at least one limit.")
     low, high = read_bounds(y, None, lower, upper, len(y), "y")
     below, above = np.isinf(low), np.isinf(high)
     strata = {"below": below, "inside": ~below & ~above, "above": above}
@@ -202,7 +202,7 @@ def _by_limits(limits: tuple[Any, ...], y: Array) -> Strata:
 
 @dataclass(frozen=True, slots=True)
 class CensoringTimes:
-    """Kaplan and Meier's estimate of the distribution of censoring times."""
+    """Kaplan-Meier estimate of the distribution of censoring times."""
 
     times: Array  # (m,), at which a row ended, ascending
     survival: Array  # (m,), estimated probability of being censored later than each
@@ -218,7 +218,7 @@ class CensoringTimes:
             reach = f"only up to time {known[-1]:g}" if len(known) else "at none of its times"
             raise DataError(
                 f"{what} {time[outside].min():g} (one of {outside.sum()} such times) cannot be weighted: the rows of "
-                f"train say how probable it is not to be censored {reach}. Ask for earlier times, or take as train "
+                f"train determine the probability of not being censored {reach}. Choose earlier times, or training "
                 "rows that were followed longer."
             )
         return np.asarray(1.0 / value)
@@ -234,14 +234,14 @@ def censoring_times(rows: RightCensored, after: float = -np.inf) -> CensoringTim
 
 
 class Judged(NamedTuple):
-    """Test rows at risk, of weights above 0, and what is predicted of them at some times."""
+    """Test rows at risk with weights above 0, and predictions for them at some times."""
 
     rows: RightCensored
     censoring: CensoringTimes  # of the training rows
     grid: Array  # (m,), times
-    values: Array  # (m, n), survival, one minus the incidence of the cause that is asked for, or scores
+    values: Array  # (m, n), survival, one minus the incidence of the requested cause, or scores
     train: RightCensored  # the training rows
-    at_risk: BoolArray  # of all test rows, which of them are judged
+    at_risk: BoolArray  # which of all test rows are evaluated
     since: float  # the landmark
 
     @property
@@ -255,7 +255,7 @@ class Judged(NamedTuple):
         """Inverse probabilities (n,) of not being censored before one's event, 0 without an event by the last time."""
         time, out = self.rows.time, np.zeros(len(self.rows.time))
         needed = self.rows.event & (time <= self.grid.max())
-        out[needed] = self.censoring.weights(time[needed], "the event of a test row at time", event=True)
+        out[needed] = self.censoring.weights(time[needed], "The event of a test row at time", event=True)
         return out
 
 
@@ -289,8 +289,8 @@ def read_judged(
     if scored:
         values = np.broadcast_to(score, (len(grid), n))
     else:
-        values = curves.at(grid, slice(None), "times holds")
-        before = curves.at(np.array([since]), slice(None), "landmark") if since else np.ones((1, n))
+        values = curves.at(grid, slice(None), "Time")
+        before = curves.at(np.array([since]), slice(None), "Landmark") if since else np.ones((1, n))
         values = np.divide(values, before, out=np.zeros_like(values), where=before > 0.0)
     of_train = censoring_times(seen, since)
     return Judged(rows.rows(at_risk), of_train, grid, values[:, at_risk], seen, at_risk, since)
@@ -302,18 +302,18 @@ def _read_landmark(landmark: Any, rows: RightCensored) -> tuple[float, BoolArray
     if landmark is None:
         if late.any():
             raise DataError(
-                f"{late.sum()} of the {len(late)} test rows entered after time 0, and nothing is known of others until "
-                "then: choose a time from which on the rows at risk are judged, as landmark=10."
+                f"{late.sum()} of the {len(late)} test rows entered after time 0, so nothing is known before "
+                "their entry. Choose a time from which rows at risk are evaluated, e.g. landmark=10."
             )
         return 0.0, rows.weight > 0.0
     if not isinstance(landmark, (int, float, np.number)) or isinstance(landmark, bool):
-        raise SpecError(f"landmark={landmark!r}: a time is needed.")
+        raise SpecError(f"landmark={landmark!r}: must be a time.")
     last = rows.time.max()
     if not 0.0 <= landmark < last:
-        raise DataError(f"landmark={landmark:g}: a time of 0 or more and below {last:g}, the last of test, is needed.")
+        raise DataError(f"landmark={landmark:g}: must be 0 or more and below {last:g}, the last time of test.")
     at_risk = (rows.entry <= landmark) & (landmark < rows.time) & (rows.weight > 0.0)
     if not at_risk.any():
-        raise DataError(f"landmark={landmark:g}: no test row is at risk then.")
+        raise DataError(f"landmark={landmark:g}: no test row is at risk then. Choose an earlier time.")
     return float(landmark), at_risk
 
 
@@ -325,7 +325,7 @@ def _read_times(times: Any, followed: Array, since: float) -> Array:
     if bad.any():
         first = f"{since:g}, the landmark, or more" if since else "0 or more"
         raise DataError(
-            f"times holds {grid[bad][0]:g}: times of {first} and below {last:g} are needed, the longest time in "
-            "test, after which nothing is known of its rows."
+            f"times= holds {grid[bad][0]:g}: times must be {first}, and below {last:g}, the longest time in test, "
+            "after which nothing is known about its rows."
         )
     return grid

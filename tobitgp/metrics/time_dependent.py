@@ -24,7 +24,7 @@ class DynamicAUC(NamedTuple):
         An area, a share of pairs, for each time, times in the index; with ``interval=`` columns ``estimate, se, lower,
         upper``.
     mean : float
-        Their average, weighted by the share of rows that have their event from one time to the next.
+        Their average, weighted by the share of rows that have their event between successive times.
     """
 
     auc: pd.Series[float] | pd.DataFrame
@@ -50,44 +50,43 @@ def cumulative_dynamic_auc(
                      \{1[f_i < f_j] + \tfrac12 1[f_i = f_j]\}}
                     {\sum_j w_j 1[t_j > t]\; \sum_i w_i\, \delta_i\, 1[t_i \le t]\, G(t_i-)^{-1}},
 
-    where f are survival curves at t, or scores, w weights, :math:`\delta_i` says that row i had its event and
-    :math:`G(t-)` is the probability of not being censored before t, estimated by Kaplan and Meier's method on the
-    training rows. With a landmark s, of the rows at risk then, with survival given that of s and :math:`G(t) / G(s)`.
-    With a cause, :math:`\delta_i` is of that cause, and rows that had another event by t stand beside those without
-    any, which then weigh :math:`G(t)^{-1}`, with :math:`G(t_j-)^{-1}` [1]_.
+    where f are survival curves at t, or scores, w are weights, :math:`\delta_i` indicates an event in row i and
+    :math:`G(t-)` is the probability of not being censored before t, estimated by the Kaplan-Meier method on the
+    training rows. With a landmark s, only rows at risk then are used, with survival conditional on s and
+    :math:`G(t) / G(s)`. With a cause, :math:`\delta_i` indicates events of that cause. Rows without an event by t then
+    have the weight :math:`G(t)^{-1}`, and rows with another event by t join them with :math:`G(t_j-)^{-1}` [1]_.
 
     Parameters
     ----------
     train, test
         As in `brier_score`.
     survival_frame : DataFrame or (n,) array
-        Survival curves as in `brier_score`, or a score for each row, on any scale, higher for longer times.
-        scikit-survival takes risks, which are the negative. With ``cause`` incidences as in `brier_score`, or scores
-        that are higher for rows less likely to have that event.
+        Survival curves as in `brier_score`, or a score for each row on any scale, higher for longer times;
+        scikit-survival uses risks, their negative. With ``cause``: incidences as in `brier_score`, or scores that are
+        higher for rows less likely to have that event.
     times : float or (m,) array, optional
-        On the scale of the test times: from the first event in test on, earlier than its longest time, ascending; by
-        default the index of the frame.
+        Ascending times on the scale of the test times, from the first event in test to before its longest time. The
+        default is the index of the frame.
     interpolation, entry, weights, landmark, cause
         As in `brier_score`.
     interval : float, optional
-        Probability of intervals, by which ``auc`` is a table with standard errors, (MET17): those of the
-        influence of each row, that of training rows on G too. Rows that train and test share count once where they
-        are the same samples.
+        Probability of intervals. ``auc`` is then a table with standard errors, (MET17), from the influence of each row,
+        including that of training rows on G. If train and test are the same samples, their rows count once.
 
     Returns
     -------
     DynamicAUC
         Named tuple ``(auc, mean)``. The mean is :math:`\sum_k A(t_k) \{S(t_{k-1}) - S(t_k)\} / \{1 - S(t_m)\}`, with
-        S Kaplan and Meier's estimate on the test rows and :math:`S(t_0) = 1`; with ``cause`` one minus Aalen and
-        Johansen's of its incidence.
+        S the Kaplan-Meier estimate from the test rows and :math:`S(t_0) = 1`; with ``cause``, S is one minus the
+        Aalen-Johansen estimate of its incidence.
 
     Raises
     ------
     DataError
-        If columns cannot be used, a time leaves no event or no row to tell from it, lies outside the curves, or a
-        weight is needed at a time that no training row was followed to.
+        If columns cannot be used, if a time is outside the curves or has no event before it or no row after it, or if a
+        weight is required at a time to which no training row was followed.
     SpecError
-        If ``train`` or ``test`` are no pairs, or scores come without ``times``.
+        If ``train`` or ``test`` are not pairs, or scores are given without ``times``.
 
     References
     ----------
@@ -97,7 +96,7 @@ def cumulative_dynamic_auc(
 
     .. [1] P. Blanche, J.-F. Dartigues and H. Jacqmin-Gadda, "Estimating and comparing time-dependent areas under
        receiver operating characteristic curves for censored event times with competing risks", *Statistics in
-       Medicine* 32 (2013), 5381-5397, definition 2, which R's riskRegression takes, too.
+       Medicine* 32 (2013), 5381-5397, definition 2, also used by R's riskRegression.
 
     Examples
     --------
@@ -111,11 +110,11 @@ def cumulative_dynamic_auc(
     judged = read_judged(train, test, survival_frame, times, scored=scored, **how)
     rows, grid = judged.rows, judged.grid
     if not (np.diff(grid) > 0.0).all():
-        raise DataError("times are needed in ascending order.")
+        raise DataError("times= must be in ascending order.")
     if not (rows.case & (rows.time <= grid[0])).any():
-        raise DataError(f"times holds {grid[0]:g}, by which no test row has had its event: later times are needed.")
+        raise DataError(f"times= holds {grid[0]:g}, but no test row had its event by then. Give later times.")
     gone = rows.weight * judged.event_weights()
-    left = judged.censoring.weights(grid, "times holds") if rows.other.any() else np.ones(len(grid))
+    left = judged.censoring.weights(grid, "Time") if rows.other.any() else np.ones(len(grid))
     found = [_area(f, gone, w, rows, t) for t, w, f in zip(grid, left, judged.values, strict=True)]
     areas, index = np.array([area for area, _ in found]), pd.Index(grid, name="time")
     mean = _mean(areas, rows, grid)
@@ -169,18 +168,18 @@ def brier_score(
     cause: Any = None,
     interval: float | None = None,
 ) -> pd.Series[float] | pd.DataFrame:
-    r"""Mean squared error of predicted survival at some times, weighted for right-censored rows.
+    r"""Brier score: mean squared error of predicted survival at some times, weighted for right-censoring.
 
     .. math:: B(t) = \frac{1}{\sum_i w_i} \sum_i w_i \Big\{ S_i(t)^2\, \frac{\delta_i\, 1[t_i \le t]}{G(t_i-)}
                      + (1 - S_i(t))^2\, \frac{1[t_i > t]}{G(t)} \Big\},
 
-    where :math:`S_i(t)` is the predicted survival of test row i of weight :math:`w_i`, :math:`\delta_i` says that it
-    had its event and G is the probability of not being censored by a time, :math:`G(t-)` of not before it, estimated
-    by Kaplan and Meier's method on the training rows. 0 is perfect, 0.25 what S = 1/2 gives everywhere.
-    Rows that entered late can be judged from a landmark s on: those at risk then, :math:`e_i \le s < t_i`, with
-    :math:`S_i(t) / S_i(s)` and :math:`G(t) / G(s)` in place of :math:`S_i` and G.
-    With a cause, :math:`S_i` is one minus the predicted incidence of that cause, and rows that had another event by t
-    count as not having had it, with loss :math:`(1 - S_i(t))^2 / G(t_i-)`.
+    where :math:`S_i(t)` is the predicted survival of test row i with weight :math:`w_i`, :math:`\delta_i` indicates its
+    event and G(t) is the probability of not being censored by t (G(t-): before t), estimated by the Kaplan-Meier method
+    on the training rows. A perfect prediction has the score 0; S = 1/2 everywhere has 0.25.
+    If rows entered late, choose a landmark s: rows at risk then, :math:`e_i \le s < t_i`, are evaluated with
+    :math:`S_i(t) / S_i(s)` and :math:`G(t) / G(s)` instead of :math:`S_i` and G.
+    With a cause, :math:`S_i` is one minus the predicted incidence of that cause. Rows that had another event by t count
+    as rows without the event, with loss :math:`(1 - S_i(t))^2 / G(t_i-)`.
 
     Parameters
     ----------
@@ -188,25 +187,25 @@ def brier_score(
         Pairs of n numbers of 0 or more, and of 1 or True for an event and 0 or False for a censored row, or with
         ``cause`` the causes; or scikit-survival's structured arrays.
     survival_frame : DataFrame
-        Times in the index, a column for each test row, in their order, as ``predict_survival_function`` of this
-        package and of lifelines gives it; with ``cause`` its cumulative incidence, and beside ``landmark`` that given
-        no event by then, 0 at the landmark.
+        Survival curves with times in the index and a column for each test row, in the same order, as returned by
+        ``predict_survival_function`` of this package and of lifelines. With ``cause``: its cumulative incidence; with
+        ``cause`` and ``landmark``: the incidence conditional on no event by the landmark, 0 at the landmark.
     times : float or (m,) array, optional
-        Where curves are judged, on the scale of the index, earlier than the longest test time; by default the index of
+        Times of evaluation on the scale of the index, earlier than the longest test time. The default is the index of
         the frame.
     interpolation : {"linear", "step"}
-        How curves are read between the times of the frame: linear, from 1 at time 0 on, has the smaller error for
-        smooth curves; "step" keeps each value until the next time, as is exact for Kaplan-Meier, Cox and forests.
+        Interpolation between the times of the frame. "linear", from 1 at time 0 on, has the smaller error for smooth
+        curves. "step" keeps each value until the next time, which is exact for Kaplan-Meier, Cox models and forests.
     entry : pair of (n,) arrays, optional
-        From when on the rows of train and of test were followed (delayed entry), on the scale of the times; None for
-        those followed from the beginning. Test rows that entered later than 0 need a ``landmark`` here.
+        Times from which the rows of train and of test were followed (delayed entry), on the scale of the times; None if
+        they were followed from the beginning. If test rows entered after 0, ``landmark`` must be given.
     weights : pair of (n,) arrays, optional
         Frequency weights of the rows of train and of test, 0 or more: a row of weight 2 is two rows.
     landmark : float, optional
-        Time from which on test rows are judged, on the scale of the times; 0 without.
+        Time from which test rows are evaluated, on the scale of the times (default 0).
     cause : optional
-        Of competing risks: the cause that is predicted. Events are then whole numbers, of which 0 is censored; text,
-        of which "censored" is; or categories, of which the first is.
+        For competing risks: the cause that is predicted. Events are then whole numbers (0 means censored), text
+        ("censored") or categories (the first one).
     interval : float, optional
         Probability of intervals, by which the scores come in a table with standard errors, (MET17): those of the
         influence of each row, that of training rows on G too. Rows that train and test share count once where they
@@ -258,7 +257,7 @@ def brier_score(
     how = {"interpolation": interpolation, "entry": entry, "weights": weights, "landmark": landmark, "cause": cause}
     judged = read_judged(train, test, survival_frame, times, **how)
     rows, grid, gone = judged.rows, judged.grid, judged.event_weights()
-    left = judged.censoring.weights(grid, "times holds")
+    left = judged.censoring.weights(grid, "Time")
     losses = [
         np.where(rows.case & (rows.time <= t), S**2, (1.0 - S) ** 2) * np.where(rows.time > t, w, gone)
         for t, w, S in zip(grid, left, judged.values, strict=True)
@@ -315,6 +314,6 @@ def integrated_brier_score(
     scores = brier_score(train, test, survival_frame, times, **how)
     grid = scores.index.to_numpy()
     if len(grid) < 2 or not (np.diff(grid) > 0.0).all():
-        raise DataError("times of an integrated score are two at least, each later than the one before.")
+        raise DataError("times= of an integrated score must be at least two, in ascending order.")
     heights = scores.to_numpy()
     return float(0.5 * (heights[1:] + heights[:-1]) @ np.diff(grid) / (grid[-1] - grid[0]))

@@ -28,12 +28,11 @@ def calibration_slope(
 ) -> pd.DataFrame:
     r"""Calibration in the large and calibration slope of survival predicted up to a time.
 
-    Let :math:`d_i` say whether row i had its event by t, let :math:`E_i` be the predicted cumulative hazard from its
+    Let :math:`d_i` indicate an event in row i by t, let :math:`E_i` be the predicted cumulative hazard from its
     entry to its end or t, and :math:`\eta_i = \log\{-\log S_i(t)\}`. In the model
     :math:`\log \operatorname{E} d_i = \log E_i + a + b\,\eta_i` of Poisson counts, a alone is calibration in the large,
     the logarithm of observed over expected events; :math:`1 + b`, with a estimated too, is the slope. A slope below 1
-    says that predictions differ too much between rows, as those of an overfitted model do. Censored rows need no
-    weights.
+    means that predictions differ too much between rows, as for an overfitted model. Censored rows do not need weights.
 
     Parameters
     ----------
@@ -46,7 +45,7 @@ def calibration_slope(
     interpolation
         As in `brier_score`.
     entry : (n,) array, optional
-        From when on each row was followed, on the scale of the index.
+        Time from which each row was followed (delayed entry), on the scale of the index.
     weights : (n,) array, optional
         Frequency weights, numbers of copies.
     interval : float
@@ -92,7 +91,7 @@ def calibration_slope(
         eta = np.log(_hazard(curves, np.full(len(used), time), used))
     if ((d > 0.0) & (E <= 0.0)).any():
         at = int(used[np.argmax((d > 0.0) & (E <= 0.0))])
-        raise DataError(f"Row {at} (counted from 0) had an event where survival_frame predicts none.")
+        raise DataError(f"Row {at} (counted from 0) had an event, but survival_frame predicts none for it.")
     known = np.isfinite(eta) & (E > 0.0)
     d, E, eta, weight = d[known], E[known], eta[known], weight[known]
     large, n = float(np.log(weight @ d / (weight @ E))), float(weight @ d)
@@ -102,17 +101,17 @@ def calibration_slope(
 
 
 def _hazard(curves: Curves, time: Array, rows: Any) -> Array:
-    """Cumulative hazards (n,) of rows at times of their own."""
+    """Cumulative hazards (n,) of rows at their own times."""
     survival = curves.at(time, rows, "time")
     if (survival <= 0.0).any():
-        raise DataError("survival_frame has survival 0 before the end of a row. Give an earlier time=.")
+        raise DataError("survival_frame= has survival 0 before the end of a row. Give an earlier time=.")
     return np.asarray(-np.log(survival))
 
 
 def _slope(d: Array, E: Array, eta: Array) -> tuple[float, float]:
     """Slope and its standard error, by Newton's method in the Poisson likelihood."""
     if np.ptp(eta) <= _SMALL:
-        raise DataError("survival_frame predicts the same for all rows, which have no slope.")
+        raise DataError("survival_frame= predicts the same for all rows, so there is no slope to estimate.")
     X, b = np.column_stack([np.ones(len(d)), eta]), np.array([np.log(d.sum() / E.sum()), 0.0])
     for _ in range(_STEPS):
         mu = E * np.exp(X @ b)

@@ -176,9 +176,9 @@ def _collapse(part: MixtureRows) -> MixtureRows:
 
 
 def _refuse_impossible(family: MixtureFamily, lower: Array, upper: Array, weight: Array, labels: Array | None) -> None:
-    """Refuse rows of probability 0, and rows that are none; lower, upper, weight, labels (n,)."""
+    """Raise an error for rows of probability 0 and for no rows at all; lower, upper, weight, labels (n,)."""
     if not len(lower) == len(upper) == len(weight) or lower.ndim != 1:
-        raise DataError(f"lower, upper and weight need one length, not {len(lower)}, {len(upper)} and {len(weight)}.")
+        raise DataError(f"lower=, upper=, weight= must have one length, not {len(lower)}, {len(upper)}, {len(weight)}.")
     exact = lower == upper
     refuse_rows(np.isnan(lower) | np.isnan(upper) | (exact & np.isinf(lower)), "Ends are missing", lower, labels)
     refuse_rows(lower > upper, "A lower end lies above its upper end", lower, labels)
@@ -206,7 +206,7 @@ def _refuse_impossible(family: MixtureFamily, lower: Array, upper: Array, weight
 def check_number(k: Any, rows: int | None = None) -> int:
     """The number of components."""
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-        raise SpecError(f"mixture({k!r}): the number of components is a whole number of at least 1.")
+        raise SpecError(f"mixture({k!r}): the number of components must be a whole number of at least 1.")
     if rows is not None and k > rows:
-        raise SpecError(f"mixture({k}) has more components than there are rows that say something ({rows}).")
+        raise SpecError(f"mixture({k}): more components than informative rows ({rows}). Use fewer components.")
     return int(k)

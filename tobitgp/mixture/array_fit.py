@@ -68,10 +68,10 @@ def resolve_mixture_family(name: object) -> MixtureFamily:
         return name
     if isinstance(name, str) and name in WITH_NUMBER:
         call = WITH_NUMBER[name].__name__
-        raise SpecError(f"family={name!r} needs a number: family=tg.{call}(2), for example.")
+        raise SpecError(f"family={name!r} requires a number, e.g. family=tg.{call}(2).")
     allowed = ", ".join(map(repr, MIXTURE_FAMILIES))
     raise SpecError(
-        f"family={name!r} is not supported for mixtures; choose one of {allowed}, or tg.ExponentialFamily(...)."
+        f"family={name!r} is not supported for mixtures. Choose one of {allowed}, or use tg.ExponentialFamily(...)."
     )
 
 
@@ -84,7 +84,7 @@ def read_prior(
     values = np.array([prior[name] for name in family.hyperparameters], dtype=np.float64)
     for name, value, positive in zip(family.hyperparameters, values, family.positive, strict=True):
         if not np.isfinite(value) or (positive and value <= 0.0):
-            raise SpecError(f"prior={{{name!r}: {value:g}}}: a positive number is needed.")
+            raise SpecError(f"prior={{{name!r}: {value:g}}}: must be a positive number.")
     return ComponentPrior(family.prior_to_working(values, units))
 
 
@@ -138,7 +138,7 @@ def prepare_fit(
     raw = read_rows(kind, lower, upper, weight, labels, window)
     k = check_number(k)
     if not len(raw.lower):
-        raise DataError("There is no row that says anything of the response.")
+        raise DataError("No row has information about the response.")
     units = choose_units(kind, raw)
     if isinstance(method, EMCM):
         working = arrange(kind, raw, units)

@@ -44,7 +44,7 @@ InnerFunction = Callable[[Array, Array, Array], Inner]  # coordinates (K, J), xi
 
 
 class Expectations(NamedTuple):
-    """Of conjugate posteriors; NaN where one does not exist."""
+    """Expectations under conjugate posteriors; NaN where one does not exist."""
 
     log_integral: Array  # (K,), log of the integral of the density that is not normalised
     eta: Array  # (S, K)
@@ -69,7 +69,7 @@ class Conjugate:
     collapsed: tuple[InnerFunction, Domain] | None = None  # of the coordinate that is left, and its interval
 
     def expectations(self, q: Array) -> Expectations:
-        """Of posteriors (xi, nu), (S + 1, K)."""
+        """Expectations under posteriors (xi, nu), (S + 1, K)."""
         with np.errstate(all="ignore"):
             if len(self.natural) == 1:
                 cloud = self._line(q, self._alone, self.natural[0].largest, _many)

@@ -33,7 +33,7 @@ _DROP = 1e-9
 _STILL = 3
 _LATE = 1e3  # gains, in those that end an ascent, below which states are close enough for extrapolation
 _LONGEST_RATIO = 0.99
-JUMP, CAUTIOUS = -1.0, 0.0  # in place of the factor of a step
+JUMP, CAUTIOUS = -1.0, 0.0  # instead of the factor of a step
 _FEWEST = 3  # states from which one extrapolates
 _NOISE = 1e-6
 _SHRINK, _GROW = 0.25, 2.0
@@ -72,7 +72,7 @@ def sum_over(
 
 
 def sums_given(rows: MixtureRows, r: Array, family: MixtureFamily, theta: Array) -> Sums:
-    """Sums at given responsibilities (K, n) in place of the model's own."""
+    """Sums at given responsibilities (K, n) instead of the model's own."""
     r = r * rows.weight
     return Sums(np.nan, r.sum(axis=1), _statistics(family.terms(rows, theta), r))
 
@@ -90,7 +90,7 @@ def log_normalisers(rows: MixtureRows, family: MixtureFamily, theta: Array, log_
 
 
 def _responsibilities(log_p: Array, log_weight: Array) -> tuple[Array, Array]:
-    """Log normalisers (n,) and responsibilities (K, n), in place of the log densities."""
+    """Log normalisers (n,) and responsibilities (K, n), instead of the log densities."""
     gamma = log_p
     gamma += log_weight[:, None]
     top = gamma.max(axis=0)
@@ -140,7 +140,7 @@ class Ascended:
 
 @dataclass(slots=True)
 class Extrapolation:
-    """Anderson's extrapolation in unbounded coordinates (N,), cut at a radius that shrinks when a jump is refused."""
+    """Anderson's extrapolation in unbounded coordinates (N,), cut at a radius that shrinks when a jump is rejected."""
 
     history: History | None = None
     positive: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))  # (N,)

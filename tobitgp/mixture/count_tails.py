@@ -156,7 +156,7 @@ def count_tails(members: Members, least: float, most: float, largest: float) -> 
             last, far_out = least + _SUMMED, True
         if last - least > _MOST_COUNTS:
             raise NumericalError(
-                f"Components have more than {_MOST_COUNTS:,} counts, which are not added up. Express the response in "
+                f"Components have more than {_MOST_COUNTS:,} counts, too many to add up. Express the response in "
                 "larger units, or use a family of positive values, e.g. family='gamma'."
             )
         y = least + np.arange(last - least + 1.0)

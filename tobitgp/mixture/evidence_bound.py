@@ -128,7 +128,7 @@ class Bayes:
         return block_diag(self.weights.information(state.weights), of_components, of_scales)
 
     def free(self, state: MixtureState) -> BoolArray:
-        """Which coordinates, flat, are estimated: not the weight of a single component, nor what stands at a bound."""
+        """Which coordinates, flat, are estimated: not the weight of a single component, nor estimates at a bound."""
         free = np.ones(len(state.flat()), dtype=np.bool_)
         free[: len(state.weights)] = self.weights.free(state.weights)
         return free
@@ -196,7 +196,7 @@ class Points:
         return MixtureState(state.weights / state.weights.sum(), state.components) if possible else None
 
     def sizes(self, state: MixtureState, counts: Array) -> Array:
-        """Of as many exact rows."""
+        """Sizes of as many exact rows."""
         of_components = self.family.sizes(state.components) / np.sqrt(np.maximum(counts, 1.0))
         of_weights = np.sqrt(np.maximum(state.weights * (1.0 - state.weights), _NOTHING) / counts.sum())
         return np.concatenate([of_weights, of_components.ravel()])
@@ -216,7 +216,7 @@ class Points:
         return np.asarray(basis @ block_diag(keep_sum, np.eye(int(free[self.k :].sum()))))
 
     def gradient(self, state: MixtureState, sums: Sums) -> Array:
-        """Of the weights in the direction that keeps their sum."""
+        """Gradient in the weights along the direction that keeps their sum."""
         with np.errstate(divide="ignore", invalid="ignore"):
             of_weights = np.where(state.weights > 0.0, sums.counts / state.weights, 0.0) - sums.counts.sum()
         return np.concatenate([of_weights, self.family.score(state.components, sums).ravel()])

@@ -163,7 +163,7 @@ class NaturalFamily(ExponentialMembers):
         return np.zeros((0, q.shape[1]))
 
     def expectations(self, q: Array) -> Expectations:
-        """Of posteriors (P, K)."""
+        """Expectations under posteriors (P, K)."""
         return _expectations(self.conjugate, np.ascontiguousarray(q).tobytes(), q.shape[1])
 
     def plug_in(self, q: Array) -> tuple[Array, Array]:
@@ -280,7 +280,7 @@ class NaturalFamily(ExponentialMembers):
         return MemberComponents(self, theta, units.scale)
 
     def unbounded_slopes(self, theta: Array, values: Array, slopes: Array) -> Array:
-        """Of coordinates of the natural parameters."""
+        """Slopes of the coordinates of the natural parameters."""
         sizes = np.stack([one.log_slope(one.coordinate(x)) for one, x in zip(self.natural, theta, strict=True)])
         return inverse(slopes) * np.exp(-sizes)[:, None]
 

@@ -27,7 +27,7 @@ LogTails = Callable[[Array, Array], tuple[Array, Array]]
 
 
 class StatisticMoments(NamedTuple):
-    """Of the statistics, at K natural parameters."""
+    """Moments of the statistics, at K natural parameters."""
 
     log_partition: Array  # (K,)
     mean: Array  # (S, K)
@@ -56,7 +56,7 @@ class ExponentialMembers(MixtureFamily):
         log_tails: LogTails | None = None,
     ) -> None:
         if not 1 <= len(natural) <= 2:
-            raise SpecError(f"natural={natural!r}: a family has one natural parameter or two.")
+            raise SpecError(f"natural={natural!r}: must be one or two natural parameters.")
         self.name, self.log_partition, self.discrete = name, log_partition, discrete  # type: ignore[misc]
         self.log_tails = log_tails
         self.statistic: Callable[[Array], tuple[Array, ...]] = lambda y: _as_tuple(statistic(y))
@@ -80,7 +80,7 @@ class ExponentialMembers(MixtureFamily):
                 f"for each of the {len(self.natural)} natural parameters."
             )
         if np.shape(self.log_base(y)) != y.shape:
-            raise SpecError(f"log_base=: {len(y)} values gave the shape {np.shape(self.log_base(y))}. Return theirs.")
+            raise SpecError(f"log_base=: {len(y)} values gave the shape {np.shape(self.log_base(y))}, not one each.")
         try:
             found = self.sums_of(
                 Members(self.statistic, self.log_base, eta, self.moments(eta).log_partition), (0.0, 1.0), many=False
@@ -154,7 +154,7 @@ class ExponentialMembers(MixtureFamily):
 
 @lru_cache(maxsize=_KEPT)
 def tails_of(family: ExponentialMembers, eta: bytes, k: int, within: tuple[float, float], many: bool) -> TailSums:
-    """Of members at natural parameters (S, K), remembered."""
+    """Tail sums of members at natural parameters (S, K), cached."""
     return family.sums_of(family.members(np.frombuffer(eta).reshape(-1, k)), within, many=many)
 
 

@@ -291,7 +291,7 @@ class MixtureFamily(ABC):
         return bool(((theta >= low - _ROUNDING) & (theta <= high + _ROUNDING)).all())
 
     def held(self, theta: Array, floor: Floor) -> BoolArray:
-        """Which point estimates (D, K) stand at a bound."""
+        """Which point estimates (D, K) are at a bound."""
         low, high = self.bounds(theta, floor)
         return np.asarray((theta <= low + _AT_BOUND) | (theta >= high - _AT_BOUND))
 

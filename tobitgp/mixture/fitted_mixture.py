@@ -48,7 +48,7 @@ class Mixture:
 
     model: PosteriorModel  # `Bayes` or `Points`, on the scale that is modelled
     state: MixtureState  # posterior or point estimates on the scale that is modelled, components in its order
-    order: IntArray  # (K,), where each component stands in the state; not 0, 1, ... only under a Dirichlet process
+    order: IntArray  # (K,), the position of each component in the state; not 0, 1, ... only under a Dirichlet process
     units: MixtureUnits  # of the scale that is modelled
 
     @property
@@ -129,7 +129,7 @@ class MixtureFit(Mixture):
 
     @property
     def shown(self) -> BoolArray:
-        """Components that stand in tables and figures, (K,), the first: under a process those that hold rows."""
+        """Components that are in tables and figures, (K,), the first ones: under a process those that hold rows."""
         return np.asarray(self.counts >= HELD) if self.process else np.ones(self.k, dtype=np.bool_)
 
     @property
@@ -176,7 +176,7 @@ def posterior_covariance(fit: MixtureFit) -> Array:
     """Covariance (p, p) of the parameters under the posterior itself, too small where rows are censored."""
     model = fit.model
     if not isinstance(model, Bayes):
-        raise SpecError("Point estimates have no posterior; linear_response gives their covariance.")
+        raise SpecError("Point estimates have no posterior. Use linear_response for their covariance.")
     unit = _units(fit)
     return _sandwich(fit, model.information(fit.state) * unit * unit[:, None], unit)
 
@@ -260,7 +260,7 @@ def impute(fit: MixtureFit, lower: Array, upper: Array) -> tuple[Array, Array]:
 
 
 def order_components(model: PosteriorModel, state: MixtureState, counts: Array) -> IntArray:
-    """Where the first, second, ... component stands in a state, (K,): by mean, under a process empty ones last."""
+    """Positions of the first, second, ... component in a state, (K,): by mean, under a process empty ones last."""
     location = model.family.location(model.view(state).theta)
     return np.lexsort((location, _is_process(model) & (counts < HELD)))
 

@@ -7,7 +7,7 @@ however far the values lie from 0: (MIX7) to (MIX11) of the theory pages.
 References
 ----------
 Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD, eqs. 19-31,
-with the variance 1/lambda in place of 1/tau in eqs. 28-31.
+with the variance 1/lambda instead of 1/tau in eqs. 28-31.
 """
 
 from __future__ import annotations

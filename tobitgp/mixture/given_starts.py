@@ -1,4 +1,4 @@
-"""Where an ascent begins if a user says so: at parameters of the components, or at responsibilities of the rows."""
+"""Starts of an ascent given by the user: parameters of the components, or responsibilities of the rows."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tobitgp.method_value import MethodValue, naming_settings
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class MixtureAscent(MethodValue):
-    """What every method says of its ascents; see `VBCM`."""
+    """Settings of the ascents of every method; see `VBCM`."""
 
     n_init: int = 10
     max_iter: int = 2000
@@ -23,7 +23,7 @@ class MixtureAscent(MethodValue):
     check: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse settings with which no fit makes sense."""
+        """Raise an error for invalid settings."""
         for field in fields(self):
             value = getattr(self, field.name)
             holds, words = _NEEDED.get(field.name, _ANYTHING)
@@ -39,22 +39,22 @@ class VBCM(MixtureAscent):
     Parameters
     ----------
     n_init : int
-        Most ascents, of which the highest end is kept: half of them from starts of their own, the others from the
-        highest of these with a component moved.
+        Maximum number of ascents, of which the best is kept: half of them from separate starts, the others from the
+        best of these with one component moved.
     max_iter : int
-        Most passes of one ascent.
+        Maximum number of passes of one ascent.
     tol : float
-        Gain of the objective still to come, in nats per unit of weight of the rows, below which a fit has converged;
-        never below 1e-9 in all.
+        A fit has converged if the expected remaining gain of the objective is below this value, in nats per unit of
+        weight of the rows; never below 1e-9 in total.
     relax : bool
-        Over-relaxed steps, and extrapolation of the last ones near the end.
+        Use over-relaxed steps, and extrapolation of the last steps near the optimum.
     check : bool
-        Raise NumericalError where the objective falls.
+        Raise NumericalError if the objective decreases.
 
     Raises
     ------
     SpecError
-        Naming a setting that makes no sense.
+        If a setting is invalid.
 
     References
     ----------
@@ -78,37 +78,37 @@ class VBCM(MixtureAscent):
 class SVBCM(MixtureAscent):
     """Stochastic VBCM: steps along natural parameters by batches of rows, then batch passes to the optimum.
 
-    Step t = 1, 2, ... has length ``(delay + t)^-forgetting``. A row is in a batch with a chance in proportion to its
-    weight. The path of the bound is in ``fit_history``; (SVB4) and (SVB5) of the theory pages.
+    Step t = 1, 2, ... has length ``(delay + t)^-forgetting``. Rows enter a batch with probability proportional to their
+    weights. The path of the bound is in ``fit_history``; (SVB4) and (SVB5) of the theory pages.
 
     Parameters
     ----------
     n_init, max_iter, tol, relax, check
-        As of `tobitgp.VBCM`, for the passes at the end.
+        As in `tobitgp.VBCM`, for the final passes.
     batch_size : int
-        Rows of a batch.
+        Number of rows in a batch.
     n_steps : int
-        How many batches; each start has as many.
+        Number of batches for each start.
     delay, forgetting : float
-        Of the step lengths, (SVB3) of the theory pages: a number of steps of at least 0, and a power in (1/2, 1], which
-        are the conditions of Robbins and Monro. With ``delay=0`` the first batch replaces the start.
+        Settings of the step lengths, (SVB3) of the theory pages: a number of steps of at least 0, and a power in
+        (1/2, 1], by the conditions of Robbins and Monro. With ``delay=0`` the first batch replaces the start.
     order : {"spread", "random"}
-        Batches spread evenly over the kinds and values of the rows, or of rows drawn at random, independently of each
-        other, as in the paper. The first have less noise and the same mean.
+        Batches are spread evenly over the kinds and values of the rows, or drawn independently at random, as in the
+        paper. "spread" has less noise and the same mean.
     statistics : {"expected", "sampled"}
-        Responsibilities, or one component drawn for each row by them.
+        Use the responsibilities, or one component per row drawn from them.
     draws : int, optional
-        With ``statistics="sampled"``: draws of each censored row, by which its probability and its expected statistics
-        under each component are approximated, (SVB7), at least 2. Steps then need no other functions of a family than
-        its density. None computes them exactly, as do the path of the bound and the passes at the end. Weibull
-        components, which are no exponential family, take no draws.
+        With ``statistics="sampled"``: the number of draws of each censored row, at least 2. They approximate its
+        probability and its expected statistics under each component, (SVB7), so steps require only the density of a
+        family. None computes both exactly; so do the path of the bound and the final passes. Weibull components, which
+        are not an exponential family, do not support draws.
     polish : bool
         End with the passes of `tobitgp.VBCM`. Without them ``converged`` is judged from the path of the bound, (SVB5).
 
     Raises
     ------
     SpecError
-        Naming a setting that makes no sense.
+        If a setting is invalid.
 
     References
     ----------
@@ -137,7 +137,7 @@ class SVBCM(MixtureAscent):
     name: ClassVar[str] = "svbcm"
 
     def __post_init__(self) -> None:
-        """Raise an error for settings with which no fit makes sense."""
+        """Raise an error for invalid settings."""
         MixtureAscent.__post_init__(self)
         if self.draws is not None and self.statistics != "sampled":
             raise SpecError(f"draws={self.draws}: statistics are not sampled. Add statistics='sampled'.")
@@ -151,17 +151,17 @@ class EMCM(MixtureAscent):
     Parameters
     ----------
     n_init, max_iter, tol, relax, check
-        As of `tobitgp.VBCM`, the objective being the log likelihood.
+        As in `tobitgp.VBCM`, with the log-likelihood as objective.
     floor : float, optional
-        Smallest variance of a Gaussian component in units of the variance of the rows, smallest mean of an exponential
-        one in units of the median, smallest rate of a Poisson one. Without any the likelihood of Gaussian components
-        has no maximum. None has a bound in proportion to the distance of the rows next to a component, (EM8) of the
-        theory pages, which groups that are far apart do not feel.
+        Lower bound for the variance of a Gaussian component (in units of the variance of the rows), the mean of an
+        exponential component (in units of the median) and the rate of a Poisson component. Without a bound the
+        likelihood of Gaussian components has no maximum. None uses a bound in proportion to the distance between the
+        rows nearest to a component, (EM8) of the theory pages, which does not affect groups that are far apart.
 
     Raises
     ------
     SpecError
-        Naming a setting that makes no sense.
+        If a setting is invalid.
 
     References
     ----------

@@ -248,4 +248,4 @@ def _stick_logs(w: Array) -> tuple[Array, Array]:
 
 def _check_positive(name: str, field: str, value: float) -> None:
     if isinstance(value, bool) or not np.isfinite(value) or not value > 0:
-        raise SpecError(f"{name}({field}={value!r}): a positive number is needed.")
+        raise SpecError(f"{name}({field}={value!r}): must be a positive number.")

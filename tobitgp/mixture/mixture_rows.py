@@ -41,7 +41,7 @@ class MixtureRows:
 
 
 class Raw(NamedTuple):
-    """Rows that say something, in the user's units, checked; (n,) each, and where they stood among all given."""
+    """Informative rows, in the user's units, checked; (n,) each, and their positions among all given."""
 
     lower: Array
     upper: Array
@@ -75,7 +75,7 @@ class WorkingRows:
         return lower, upper, weight
 
 
-_PART = 0.3  # of the distance of rows; a unit of rounding has .29 of itself for standard deviation
+_PART = 0.3  # of the distance of rows; the standard deviation of rounding is 0.29 units
 _FEWEST = 3
 _EQUAL = 1e-14  # distance of values, in their size, that rounding makes
 _OF_WIDTH = 1.0 / 3.0  # of an interval, a part of which takes nothing from the probability of its inside
@@ -87,7 +87,7 @@ class RowSpacing:
     """Where rows lie, each value as often as it is there, or often enough: how narrow a component may be.
 
     A Gaussian component on one value, or on equal ones, has an infinite likelihood. A bound of its spread in proportion
-    to that of all rows ends this, and holds groups too that are narrow beside the distance between them. So the bound
+    to that of all rows ends this, also for groups that are narrow relative to the distance between them. So the bound
     is local, (EM8) of the theory pages: a part of the distance from the mean to the nearest log2(n) rows (about as many
     of n values crowd together by chance), or of the unit to which equal values were rounded. It is never above .0316 of
     the standard deviation of all rows. Hathaway (1985), A constrained formulation of maximum-likelihood estimation for

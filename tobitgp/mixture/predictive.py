@@ -36,7 +36,7 @@ class Predictive:
     Raises
     ------
     SpecError
-        By the questions, for values that are no numbers or ends of different shapes.
+        By the methods, for values that are not numbers or ends of different shapes.
 
     References
     ----------
@@ -264,7 +264,7 @@ def _numbers(values: ArrayLike) -> Array:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise SpecError(f"{values!r}: a number or an array of numbers is needed.") from None
+        raise SpecError(f"{values!r}: must be a number or an array of numbers.") from None
 
 
 def _ends(lower: ArrayLike, upper: ArrayLike) -> tuple[Array, Array]:
@@ -272,7 +272,7 @@ def _ends(lower: ArrayLike, upper: ArrayLike) -> tuple[Array, Array]:
     try:
         low, high = np.broadcast_arrays(low, high)
     except ValueError:
-        raise SpecError(f"lower and upper need one shape, not {low.shape} and {high.shape}.") from None
+        raise SpecError(f"lower= and upper= must have one shape, not {low.shape} and {high.shape}.") from None
     return low, high
 
 

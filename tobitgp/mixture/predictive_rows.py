@@ -25,7 +25,7 @@ class PredictiveRows(RowDistributions):
 
     @classmethod
     def of(cls, predictive: Predictive, n: int, *, positive: bool) -> PredictiveRows:
-        """In n rows; ``positive`` for positive values that are no counts."""
+        """In n rows; ``positive`` for positive values that are not counts."""
         middle = np.log(predictive.ppf(0.5)) if positive else predictive.ppf(0.5)
         return cls(predictive, np.full(n, middle), positive)
 

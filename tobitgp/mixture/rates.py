@@ -83,7 +83,7 @@ class RateFamily(MixtureFamily):
         return np.asarray(events - np.exp(theta) * exposure)
 
     def interval(self, values: Array, error: Array, level: float) -> tuple[Array, Array]:
-        """Of the gamma posterior with this mean and standard deviation."""
+        """Interval of the gamma posterior with this mean and standard deviation."""
         a = (values / error) ** 2
         return values * gammaincinv(a, 0.5 - 0.5 * level) / a, values * gammaincinv(a, 0.5 + 0.5 * level) / a
 

@@ -168,7 +168,7 @@ def _shape_given_mean(u: Array, xi: Array, nu: Array) -> Inner:
 
 
 def _inverse_gaussian_tails(eta: Array, y: Array) -> tuple[Array, Array]:
-    """Of two normal tails."""
+    """Tails from two normal tails."""
     share, twice, root = np.sqrt(eta[0] / eta[1]) * y, 4.0 * np.sqrt(eta[0] * eta[1]), np.sqrt(-2.0 * eta[1] / y)
     near, far = root * (share - 1.0), twice + log_ndtr(-root * (share + 1.0))
     rest = -np.expm1(far - log_ndtr(-near))
@@ -389,7 +389,7 @@ def Pareto(scale: float) -> NaturalFamily:
 
 def _positive(what: str, value: Any) -> float:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not 0.0 < float(value) < np.inf:
-        raise SpecError(f"{what}={value!r}): a positive number is needed.")
+        raise SpecError(f"{what}={value!r}): must be a positive number.")
     return float(value)
 
 

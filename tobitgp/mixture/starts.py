@@ -84,9 +84,9 @@ def _crude_units(family: MixtureFamily, raw: Raw) -> MixtureUnits:
 
 
 def _refuse_size(size: float, least: float) -> None:
-    """Refuse responses of a size whose square, or that of whose inverse where rates are estimated, is no number."""
+    """Raise an error for responses whose square, or that of their inverse for rates, is not a finite number."""
     if size > _LARGEST or 0.0 < size < least:
-        raise DataError(f"The size of the response is {size:.3g}; express it in units in which it is nearer to 1.")
+        raise DataError(f"The size of the response is {size:.3g}. Express it in units in which it is nearer to 1.")
 
 
 def crude_values(family: MixtureFamily, raw: Raw) -> Array:
@@ -155,7 +155,7 @@ def moved(
     *,
     crowded: bool = False,
 ) -> list[MixtureState]:
-    """States beside an optimum, in each of which one component by turns takes rows that lie next to each other."""
+    """States near an optimum, in each of which one component in turn takes rows that are next to each other."""
     theta, log_weight, _ = model.view(state)
     k, some = len(log_weight), subset(working, _MOST_ROWS)
     rows = _drawn(model.family, some, theta, log_weight, rng)
@@ -180,7 +180,7 @@ def moved(
 
 
 def _crowded(model: PosteriorModel, rows: MixtureRows, theta: Array, log_weight: Array, rank: Array) -> Array:
-    """Of each length the two runs of rows (their share, rank of the middle) that a mixture expects least."""
+    """For each length, the two runs of rows (share, rank of the middle) that the mixture expects least."""
     order, found = np.argsort(rows.upper), []
     y, rank = rows.upper[order], rank[order]
     log_p = model.family.terms(replace(rows, lower=y, upper=y), theta).log_p

@@ -39,7 +39,7 @@ class FirstRows:
 
     @property
     def enough(self) -> bool:
-        """Whether units, the default prior and a start can rest on them."""
+        """Whether units, the default prior and a start can be based on them."""
         known = np.isfinite(self.lower) & np.isfinite(self.upper)
         several = known.sum() >= KNOWN_ROWS and np.ptp(self.upper[known]) > 0.0
         return bool(several) or len(self.lower) >= MOST_ROWS
@@ -57,7 +57,7 @@ class Stream:
     step: int = 1  # batches that said something
     seen: float = 0.0  # weight of the rows seen
     total: float | None = None  # weight of all the rows there will be, where that is known
-    rounding: float = 0.0  # width to which exact rows are taken for rounded; a batch may be too small to show it
+    rounding: float = 0.0  # width to which exact rows are treated as rounded; a batch may be too small to show it
     estimate: float = np.nan  # of the bound of a row, by the last batch before its step
 
 
@@ -75,7 +75,7 @@ def start_stream(
     method = SVBCM() if method is None else method
     raw = read_rows(resolve_mixture_family(components.get("family", "gaussian")), lower, upper, weight)
     if not len(raw.lower):
-        raise DataError("There is no row that says anything of the response.")
+        raise DataError("No row has information about the response.")
     first = FirstRows(raw.lower, raw.upper, raw.weight, 0, components)
     return _searched(first, method, total, 1, generator(rng))
 

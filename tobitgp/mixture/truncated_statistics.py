@@ -61,7 +61,7 @@ _REST = _rest_rule()
 
 
 class Truncated(NamedTuple):
-    """Of K components and n ranges of values."""
+    """Truncated moments of K components and n ranges of values."""
 
     log_p: Array  # (K, n), log probability
     mean: Array  # (S, K, n), means of the statistics there

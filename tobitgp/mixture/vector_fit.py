@@ -49,7 +49,7 @@ class VectorFit:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user should be warned of, beside convergence."""
+        """What a user should be warned of, in addition to convergence."""
         if not self.held.any():
             return ()
         which = ", ".join(str(i + 1) for i in np.flatnonzero(self.held))
@@ -68,7 +68,7 @@ class VectorFit:
 def fit_vectors(rows: VectorRows, k: int, method: EMCM, rng: int | np.random.Generator | None = None) -> VectorFit:
     """Fit k components to rows, each coordinate of which has values that differ."""
     if k > len(rows):
-        raise SpecError(f"mixture({k}): there are {len(rows)} rows. Ask for fewer components.")
+        raise SpecError(f"mixture({k}): there are only {len(rows)} rows. Use fewer components.")
     known = np.where(np.isfinite(rows.lower), rows.lower, rows.upper)
     known = np.sort(np.where(np.isfinite(known), known, np.nan), axis=0)
     centre, scale = np.nanmean(known, axis=0), np.nanstd(known, axis=0)

@@ -83,7 +83,7 @@ class ExpectedVectors(NamedTuple):
     """What K normal distributions expect of rows."""
 
     log_p: Array  # (K, n), log density of exact coordinates and log probability of the box of censored ones
-    mean: Array  # (K, n, D), of the vector given what is known of it
+    mean: Array  # (K, n, D), of the vector given what is known about it
     cov: Array  # (K, n, D, D)
 
 
@@ -98,7 +98,7 @@ class _Given(NamedTuple):
 
 
 def expected(rows: VectorRows, means: Array, covariances: Array) -> ExpectedVectors:
-    """Moments given what is known of each row, of components with means (K, D) and covariances (K, D, D)."""
+    """Moments given what is known about each row, of components with means (K, D) and covariances (K, D, D)."""
     (n, D), k = rows.lower.shape, len(means)
     out = ExpectedVectors(np.empty((k, n)), np.tile(rows.lower, (k, 1, 1)), np.zeros((k, n, D, D)))
     for pattern, given in _each(rows, means, covariances):
@@ -127,7 +127,7 @@ def _boxes(rows: VectorRows, pattern: Pattern, given: _Given) -> tuple[Array, Ar
 
 
 def draw(rows: VectorRows, mean: Array, cov: Array, draws: int, rng: np.random.Generator) -> Array:
-    """Draws (n, draws, D) of the vectors given what is known of them, under mean (D,) and covariance (D, D)."""
+    """Draws (n, draws, D) of the vectors given their observations, under mean (D,) and covariance (D, D)."""
     out = np.repeat(rows.lower[:, None], draws, axis=1)
     for pattern, given in _each(rows, mean[None], cov[None]):
         at, h, c = pattern.rows, pattern.hidden, len(pattern.censored)

@@ -301,7 +301,7 @@ class Weibull(MixtureFamily):
         return WeibullDistribution(*self.point_estimates(theta, units)[0])
 
     def unbounded_slopes(self, theta: Array, values: Array, slopes: Array) -> Array:
-        """The unbounded parameters are log scale and log shape, since u is no parameter by itself."""
+        """The unbounded parameters are log scale and log shape, since u is not a parameter by itself."""
         return np.asarray(np.einsum("dk,dr->drk", 1.0 / values, np.eye(2)))
 
     def drawn(self, theta: Array, moves: Array, z: Array, values: Array, error: Array, prior: Array | None) -> Array:

@@ -1,6 +1,6 @@
 """Bayesian linear models in which some weights belong to one group of rows each.
 
-A row's features are columns common to all rows and, where there are groups, columns that go with the weights of the
+A row's features are columns common to all rows and, if there are groups, columns that belong to the weights of the
 row's own group. ``B = I + A' diag(lambda2) A`` is then an arrow: a dense corner, and for every group a small block with
 a border. A Schur complement eliminates the groups, (FEA4) and (FEA5) of the theory pages, so a thousand of them cost
 little more than ten. Groups of other groupings have their weights in the corner, where a row has few entries.
@@ -46,7 +46,7 @@ _LOST = 16.0 * np.finfo(float).eps  # of a diagonal; what rounding makes of a su
 
 @dataclass(frozen=True, slots=True)
 class OwnColumns:
-    """Columns that go with the weights of a row's own group."""
+    """Columns that belong to the weights of a row's group."""
 
     A: Array  # (n, m)
     code: IntArray  # (n,), group of each row, from 0
@@ -219,7 +219,7 @@ class Factor:
         return len(self.L) + (0 if self.T is None else self.T.shape[0] * self.T.shape[1])
 
     def lost_to_rounding(self, rows: float = 0.0) -> bool:
-        """Whether a pivot is no more than what rounding left of its diagonal: 1 beside 1e16 may as well be 100."""
+        """Whether a pivot is no more than the rounding error of its diagonal: 1 relative to 1e16 might be 100."""
         diagonal = np.square(self.L).sum(axis=1)
         return self._lost(diagonal if self.U is None else diagonal + np.square(self.U).sum(axis=(0, 1)), rows)
 

@@ -1,7 +1,7 @@
 """Symmetric matrices a block of which is diagonal, as that of an absorbed factor is in an information matrix.
 
 With ``M = [[C, B], [B', D]]`` the block is eliminated first: ``S = C - B D^-1 B'``, of which all else is dense. Entries
-of D without information stay beside C, so that S is what decides of definiteness and of small eigenvalues.
+of D without information are kept with C, so that S determines definiteness and small eigenvalues.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Bordered:
 
     @property
     def diagonal(self) -> Array:
-        """Of the whole, (k,)."""
+        """Diagonal of the whole, (k,)."""
         return self.join(np.diag(self.corner), self.block)
 
     @property
@@ -132,14 +132,14 @@ class Factored:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the matrix."""
+        """Shape of the matrix."""
         return len(self.own), len(self.own)
 
     def __len__(self) -> int:
         return len(self.own)
 
     def part(self, at: slice) -> Factored:
-        """Of some consecutive parameters."""
+        """Part of some consecutive parameters."""
         return Factored(self.root[at], self.own[at])
 
 

@@ -360,7 +360,7 @@ class ConditionedChain:
         return X, W
 
     def smooth(self, lambda1: Array) -> SmoothedChain:
-        """What is left of the chain for natural means (k, N) once only states between the knots are asked for."""
+        """The part of the chain for natural means (k, N) that is required for states between the knots."""
         (S, N), k = self.kc.shape, len(lambda1)
         mu, g = np.empty((S, k, N)), np.empty((S, k, N))
         for some, _, ahead, back in self._sweeps(lambda1):

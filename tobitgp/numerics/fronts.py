@@ -1,7 +1,7 @@
 """Sparse symmetric positive-definite matrices of points in space: Cholesky factor, solutions, selected inverse.
 
 The multifrontal method: rows are ordered by nested dissection [1]_, and the factor is a tree of small dense matrices.
-The front of a group of rows, its pivots, has these and a border: the later rows that are not zero beside them. All
+The front of a group of rows, its pivots, has these and a border: the later rows with nonzeros in their columns. All
 arithmetic is LAPACK's on one front at a time, (VEC3) and (VEC4) of the theory pages. Entries of the inverse that are in
 the pattern of the matrix cost no more than the factor does [2]_.
 
@@ -42,7 +42,7 @@ class Front:
 
 @dataclass(frozen=True, slots=True)
 class Fronts:
-    """What the pattern of a sparse symmetric matrix says of its factor; children stand before parents."""
+    """The pattern of the factor of a sparse symmetric matrix; children come before parents."""
 
     order: IntArray  # (n,), rows as they are eliminated
     by_front: IntArray  # (P,), the pattern's entries in the order of fronts

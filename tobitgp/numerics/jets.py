@@ -41,7 +41,7 @@ class Jet(NDArrayOperatorsMixin):
         rule = _OF_NUMPY.get(ufunc)
         if rule is None:
             listed = ", ".join(sorted(known.__name__ for known in _OF_NUMPY))
-            raise SpecError(f"{ufunc.__name__}() has no derivative here. Write the function with these: {listed}.")
+            raise SpecError(f"{ufunc.__name__}() is not supported in derivatives. Use only these functions: {listed}.")
         return NotImplemented if method != "__call__" or kwargs else rule(*map(_as_jet, inputs))
 
     def of(self, value: Array, first: Entry, second: Entry) -> Jet:

@@ -35,7 +35,7 @@ def breakdown_in_words() -> Iterator[None]:
     try:
         yield
     except np.linalg.LinAlgError as error:
-        raise NumericalError(f"The computation broke down: {error}. Look at the scale of the data.") from None
+        raise NumericalError(f"The computation broke down: {error}. Check the scale of the data.") from None
 
 
 def triangular_product(A: Array, T: Array, *, transposed: bool) -> Array:

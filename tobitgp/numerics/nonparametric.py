@@ -1,6 +1,6 @@
 """Non-parametric estimates of distributions from censored values, and counts of dominated pairs.
 
-Kaplan and Meier (1958), Nonparametric estimation from incomplete observations, *JASA* 53, 457-481, of right-censored
+Kaplan, Meier (1958), Nonparametric estimation from incomplete observations, *JASA* 53, 457-481, of right-censored
 times; of intervals that of Turnbull [1]_, by the algorithm of [2]_.
 
 References
@@ -23,7 +23,7 @@ from tobitgp.typing import Array, BoolArray, IntArray
 
 
 class SurvivalSteps(NamedTuple):
-    """What Kaplan and Meier's estimate is made of, (m,) each."""
+    """The parts of the Kaplan-Meier estimate, (m,) each."""
 
     times: Array  # distinct ones, ascending
     events: Array  # weight of the events at each
@@ -194,7 +194,7 @@ def _innermost(lower: Array, upper: Array) -> tuple[Array, Array, IntArray, IntA
 
 
 def _start(first: IntArray, last: IntArray, right: BoolArray, weight: Array, m: int) -> Array:
-    """Kaplan and Meier's estimate with the rows that end put in the middle of what they hold; none has mass 0."""
+    """Kaplan-Meier estimate with interval-censored rows placed at the middle of their intervals; no mass is 0."""
     seen = ~right | (last - first == 1)
     at, survival = kaplan_meier(np.where(seen, (first + last) // 2, first - 0.5), seen, weight)
     F = 1.0 - np.append(1.0, survival)[np.searchsorted(at, np.arange(m + 1.0))]

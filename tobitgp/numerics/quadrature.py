@@ -31,9 +31,9 @@ from tobitgp.typing import Array, IntArray
 _WIDTH = 3.0
 _PASSED = 0.01
 _STEEP = 100.0
-_LEAST = 2.0**-40  # of where a panel begins: what is narrower beside a kink far out is lost in rounding
+_LEAST = 2.0**-40  # of where a panel begins: what is narrower than this far out is lost in rounding
 PANEL = _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-# Largest sd, in units of the bends, that Gauss-Hermite rules of these sizes serve to some 1e-11 for every distribution.
+# Largest sd, in units of the bends, for which Gauss-Hermite rules of these sizes reach 1e-11 for all distributions.
 ORDERS = ((0.03, 6), (0.1, 10), (0.3, 14), (0.5, 20), (0.75, 32))
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 _MAX_EVALUATIONS = 100_000
@@ -84,7 +84,7 @@ def evaluations(t: Array, kinks: int) -> int:
 
 
 def by_order(t: Array, orders: Sequence[tuple[float, int]]) -> Iterator[tuple[IntArray, int]]:
-    """Rows that Gauss-Hermite rules serve and the number of nodes, from the largest ``t`` of each rule, ascending."""
+    """Rows for which Gauss-Hermite rules are accurate, and the number of nodes, by the largest ``t`` of each rule."""
     least = -np.inf
     for largest, order in orders:
         rows = np.flatnonzero((t > least) & (t <= largest))

@@ -52,7 +52,7 @@ def rises_to(hazard: Callable[[Array], tuple[Array, Array]], goal: Array, start:
 def root_between(
     rising: Callable[[Array], tuple[Array, Array]], low: Array, start: Array, high: Array, close: Array | float
 ) -> Array:
-    """Roots of n functions that rise, given with their slopes, by Newton's method, and bisection where it is no help.
+    """Roots of n increasing functions, given with their slopes, by Newton's method, with bisection where that fails.
 
     The last step is at most ``close``, or a small share of the root.
     """
@@ -97,7 +97,7 @@ def solve_quantile(
 ) -> Array:
     """Solve ``F(x) = p`` in n rows: Newton's method on ``Phi^-1(F)``, nearly linear, bisection where it strays.
 
-    The cdf and its density are asked for in those rows that are still open. A last step of Newton's leaves about the
+    The cdf and its density are computed in the rows that are still open. A last step of Newton's leaves about the
     square of the tolerance, which is relative to the distance of the ends.
     """
     target = float(ndtri(p))

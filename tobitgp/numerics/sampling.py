@@ -31,7 +31,7 @@ _LEAST = 2.0**-54  # half of the least step between uniform numbers
 
 
 def draw_quantiles(draws: Array, orders: Sequence[float]) -> Array:
-    """Quantiles (k, ...) of draws (..., S), infinite beside infinite draws."""
+    """Quantiles (k, ...) of draws (..., S), infinite next to infinite draws."""
     with np.errstate(invalid="ignore"):
         between = np.quantile(draws, orders, axis=-1)
     if not np.isnan(between).any():
@@ -41,7 +41,7 @@ def draw_quantiles(draws: Array, orders: Sequence[float]) -> Array:
 
 
 def generator(rng: int | np.random.Generator | None) -> np.random.Generator:
-    """A Generator as it is, ``default_rng`` of a seed, or for None always the same stream, which is no seed's."""
+    """A Generator as it is, ``default_rng`` of a seed, or for None a fixed stream that no seed gives."""
     # With the numbers of a seed a user may have made the very data, and draws that repeat them show patterns that no
     # model has.
     if isinstance(rng, np.random.Generator):
@@ -49,7 +49,7 @@ def generator(rng: int | np.random.Generator | None) -> np.random.Generator:
     if rng is None:
         return np.random.default_rng(np.random.SeedSequence(0, spawn_key=(_OWN,)))
     if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or rng < 0:
-        raise SpecError(f"rng={rng!r}: None, a whole number of at least 0, or a numpy Generator is needed.")
+        raise SpecError(f"rng={rng!r}: must be None, a whole number of at least 0, or a numpy Generator.")
     return np.random.default_rng(int(rng))
 
 

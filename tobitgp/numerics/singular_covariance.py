@@ -16,7 +16,7 @@ from tobitgp.typing import Array
 class SingularCovariance(Factor):
     """What a `Factor` is to ``B^-1``, to a covariance ``L' L`` that may be singular: ``L`` (M, M) is lower triangular.
 
-    There is no ``B`` then, but all that is asked of it are products with its inverse.
+    There is no ``B`` then, but only products with its inverse are required.
     """
 
     def __post_init__(self) -> None:

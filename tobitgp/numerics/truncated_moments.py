@@ -21,7 +21,7 @@ interval (a, b] turned so that its centre is not negative, of width w and :math:
 .. math:: P = \phi(a)\,U, \quad E[X] = \frac{1 - e^{-D}}{U}, \quad E[X^2] = 1 + \frac{a - b e^{-D}}{U},
           \qquad U = M(a) - e^{-D} M(b),
 
-which loses nothing unless w is small beside M(a); there quadrature takes over. Errors against 50-digit arithmetic: log
+which is accurate unless w is small relative to M(a); there quadrature is used. Errors against 50-digit arithmetic: log
 mass 1e-13 absolute where it is below 1 in size and 1e-14 relative beyond; moments 1e-13 relative to their own size or
 1, whichever is larger, but not as variances: a variance of 1e-4 keeps some ten digits.
 
@@ -57,7 +57,7 @@ _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 _ONE_SIDED = 20.0
 _WIDE = 2.0
 _INFINITE = 1e100
-_GENTLE = 3.0  # the short rule serves |c| r <= 3 with r <= 1
+_GENTLE = 3.0  # the short rule is accurate for |c| r <= 3 with r <= 1
 _CHUNK = 2048
 
 
@@ -215,7 +215,7 @@ def between(a: Array, b: Array, half: Array) -> tuple[Array, Array, Array]:
 SMOOTH_ONE_SIDED = 0.75
 SMOOTH_INTERVAL = 0.6
 HERMITE = 32
-# Largest t that rules of fewer nodes serve to the same digits.
+# Largest t for which rules of fewer nodes are accurate to the same digits.
 ORDERS = ((0.07, 6), (0.14, 8), (0.24, 12), (0.4, 20))
 _KINK = 2.0  # log Phi(z) has its nearest singularities at z = 1.9 +- 2.8i
 

@@ -1,1 +1,1 @@
-"""What a fit knows of the response in rows, and the questions that are asked of it."""
+"""The distribution of the response in rows under a fit, and the quantities computed from it."""

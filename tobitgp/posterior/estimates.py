@@ -63,7 +63,7 @@ class Estimates:
         return self.spread_over().new
 
     def beside_own_values(self, *values: Array) -> Any:
-        """Distributions of a new response in rows that meet values of their own, (n, m)."""
+        """Distributions of a new response in rows, each at its own values, (n, m)."""
         return self.spread_over().new
 
     def remaining(self, orders: Sequence[float], start: Array, most: float | None = None) -> Array:
@@ -71,7 +71,7 @@ class Estimates:
         return np.stack([self.new.remaining(p, start) for p in orders], axis=1)
 
     def spread_over(self) -> Estimates:
-        """The rows beside several values each, (n, 1)."""
+        """The rows with a trailing axis for several values each, (n, 1)."""
         x, unit = (tuple(values[:, None] for values in each) for each in (self.x, self.unit))
         return self if self.shared else replace(self, x=x, unit=unit)
 
@@ -141,18 +141,18 @@ _EXTREME = 1e-15  # order of a quantile next to 0 or 1
 class Sampled:
     """Distributions of the response in n rows under S draws of the parameters.
 
-    Draws are made when a number needs them, of the rows that it is asked of.
+    Draws are made when a quantity requires them, for the rows of the quantity.
     """
 
     drawn: Callable[[IntArray], RowDistributions]  # of k of the rows under every draw, arrays (k, S)
     weight: Array  # (S,), sum to one
     rows: IntArray  # (n,)
     best: Callable[[IntArray], RowDistributions] | None = None  # of a new response, if not the average over the draws
-    spread: bool = False  # beside several values each
+    spread: bool = False  # at several values each
 
     @property
     def given(self) -> RowDistributions:
-        """Distributions under every draw, arrays (n, S), or (n, 1, S) beside several values each."""
+        """Distributions under every draw, arrays (n, S), or (n, 1, S) at several values each."""
         return self._beside(self.drawn(self.rows))
 
     @property
@@ -169,7 +169,7 @@ class Sampled:
         return self.spread_over().new
 
     def beside_own_values(self, *values: Array) -> RowDistributions:
-        """Distributions of a new response in rows that meet values of their own, (n, m)."""
+        """Distributions of a new response in rows, each at its own values, (n, m)."""
         return self.spread_over().new
 
     def take(self, rows: RowSelection) -> Sampled:
@@ -177,7 +177,7 @@ class Sampled:
         return replace(self, rows=self.rows[rows])
 
     def spread_over(self) -> Sampled:
-        """The rows beside several values each."""
+        """The rows with an axis for several values each."""
         return replace(self, spread=True)
 
     def remaining(self, orders: Sequence[float], start: Array, most: float | None = None) -> Array:

@@ -37,12 +37,12 @@ _REACH, _STEP = 6.0, 0.05  # of nodes, in standard deviations of f and in widths
 _NODES, _MORE_NODES = 65, 513  # the second for numbers that change fast with f
 _CELLS, _MANY = 512, 50  # rows
 _NEWTON_STEPS, _SLOPE = 50, 1e-5
-_BEYOND = 40.0  # standard deviations of f, where its probability is no number
+_BEYOND = 40.0  # standard deviations of f, where its probability is not a number
 _DIGITS = 1e-11  # of ranks, which far out say less of f than its sd asks
 
 
 def quantiles(nodes: NodeRows, question: Question, orders: tuple[float, ...]) -> list[Array]:
-    """Quantiles of the number given f and the noise, (n,) each, or (n, m) of rows beside several values each."""
+    """Quantiles of the number given f and the noise, (n,) each, or (n, m) at several values per row."""
     if nodes.mean.ndim > 2:
         return _each_value(nodes, question, orders)
     with np.errstate(all="ignore"):
@@ -60,7 +60,7 @@ def quantiles(nodes: NodeRows, question: Question, orders: tuple[float, ...]) ->
 
 
 def _each_value(nodes: NodeRows, question: Question, orders: tuple[float, ...]) -> list[Array]:
-    """Of rows beside several values each: of many rows a value after another, which they may share."""
+    """For rows at several values each: one value after another for all rows, which may share it."""
     n, m = np.broadcast_shapes(nodes.mean.shape[1:], *(x.shape for x in question.at))
     rows, values = (places.ravel() for places in np.indices((n, m)))
     if n < _MANY:
@@ -72,7 +72,7 @@ def _each_value(nodes: NodeRows, question: Question, orders: tuple[float, ...]) 
 
 
 def _shifted_quantile(nodes: NodeRows, question: Question, p: float) -> Array:
-    """Of ``f + c_j``, or its exponential; components with an infinite shift lie above all others."""
+    """Quantile of ``f + c_j`` or its exponential; components with an infinite shift are above all others."""
     shift = question.pivots(nodes.noises, nodes.sigma)[0]
     finite = np.isfinite(shift).reshape(len(shift), -1).all(axis=1)
     share = 1.0 if finite.all() else float(nodes.weight[finite].sum())
@@ -83,14 +83,14 @@ def _shifted_quantile(nodes: NodeRows, question: Question, p: float) -> Array:
 
 
 def _pivot_quantile(nodes: NodeRows, question: Question, p: float) -> Array:
-    """Of a number that depends on ``(f + c_j) / d_j``."""
+    """Quantile of a number that depends on ``(f + c_j) / d_j``."""
     c, d = question.pivots(nodes.noises, nodes.sigma)
     u = normal_quantile(p if question.rises else 1.0 - p, nodes.weight, (nodes.mean + c) / d, nodes.sd / d)
     return question.number(nodes.given(0, u * d[0] - c[0]))
 
 
 def _monotone_quantile(nodes: NodeRows, question: Question, p: float) -> Array:
-    """Of a number that rises or falls with f, and may be infinite under some of the components."""
+    """Quantile of a number that is monotone in f, and may be infinite under some of the components."""
     out = np.empty(nodes.mean.shape[1:])
     for rows, among, order in _finite_components(nodes, question, p):
         if isinstance(among, float):
@@ -153,7 +153,7 @@ def _bounded_alike(question: Question, n: int) -> Iterator[IntArray]:
 
 
 def _equivalent(nodes: NodeRows, question: Question, p: float, reference: LocationScale) -> Array:
-    """The f at which a reference noise shows the quantile asked for, from where it stands.
+    """The f at which a reference noise has the requested quantile, starting from the current f.
 
     With ``g(f_j, sigma_j) = g(x, sigma)`` the cdf of the number there is ``sum weight_j Phi((f_j - mean_j) / sd_j)``.
     """
@@ -212,7 +212,7 @@ def _met(nodes: NodeRows, question: Question, aim: Array, start: Array) -> tuple
 
 
 def _cell_quantiles(nodes: NodeRows, question: Question, orders: tuple[float, ...]) -> list[Array]:
-    """Of any number, from its values at nodes of f in every component."""
+    """Quantiles of any number, from its values at nodes of f in every component."""
     widest = float((nodes.sd / nodes.sigma).max(initial=0.0))
     count = int(np.clip(2.0 * _REACH * widest / _STEP, _NODES, _MORE_NODES)) if question.sure else nodes.cells
     x = np.linspace(-_REACH, _REACH, count)

@@ -14,7 +14,7 @@ from tobitgp.typing import Array, BoolArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class NodeRows:
-    """f in n rows: ``sum_j weight_j N(mean_j, sd_j^2)``, and the noise that goes with each component."""
+    """f in n rows: ``sum_j weight_j N(mean_j, sd_j^2)``, and the noise of each component."""
 
     weight: Array  # (J,), sum to one
     mean: Array  # (J, n), of f, in the user's units; on the log scale for positive responses
@@ -62,7 +62,7 @@ class NodeRows:
         return replace(self, weight=weight, noises=noises, **arrays)
 
     def spread_over(self) -> Self:
-        """The rows beside several values each, (J, n, 1)."""
+        """The rows with a trailing axis for several values each, (J, n, 1)."""
         return replace(self, **{name: getattr(self, name)[:, :, None] for name in ("mean", "sd", "sigma")})
 
     def beside_one_value(self, rows: IntArray) -> Self:

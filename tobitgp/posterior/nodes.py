@@ -1,7 +1,7 @@
 r"""Weighted normal distributions of the location in rows: the posterior of a process at new rows.
 
 Arrays broadcast throughout: means and standard deviations (J, n), noise (J, 1), limits (n,). What is uncertain of a
-number :math:`g(f, \sigma)` of the distribution of the response is f and the noise that goes with each component, never
+number :math:`g(f, \sigma)` of the distribution of the response is f and the noise of the same component, never
 the noise of a new observation: (PRE2) and (PRE3) of the theory pages. Under several powers of the
 response, each component has its own: (BC5).
 """
@@ -51,7 +51,7 @@ class Nodes(NodeRows):
         return self._lattice
 
     def beside_own_values(self, ends: Array, *starts: Array) -> RowDistributions:
-        """Distributions of a new response in rows that meet values of their own, (n, m), and maybe begin at some."""
+        """Distributions of a new response in rows, each at its own values, (n, m), optionally starting at some."""
         x, direct = [self.new.modelled(values).ravel() for values in (ends, *starts)], self.spread_over()
         if self.normal or self.sigma.shape[1] > 1 or not np.isfinite(x[0]).all():
             return direct.new
@@ -144,7 +144,7 @@ class Nodes(NodeRows):
         return question.bounds is not None and question.monotone and self.normal
 
     def _mean_on_lattice(self, question: Question, j: int) -> Array | None:
-        """Mean of a number that depends on nothing of a row but f, (n,); None where one lattice does not serve all."""
+        """Mean of a number that depends on a row only through f, (n,); None if one lattice is not enough for all."""
         m, s, t = (each[:, None] for each in (self.mean[j], self.sd[j], self.sd[j] / self.sigma[j]))
         end = np.full_like(m, BEYOND)
         found = lattice(m, s, -end, end + (2.0 * s if self.log else 0.0), t / self.noises[j].reach)
@@ -195,7 +195,7 @@ class Nodes(NodeRows):
         return question
 
     def _places(self, question: Question, j: int, scale: Array) -> list[Array]:
-        """Values that are asked about, from the means under a component in units of a scale, finite."""
+        """The values, relative to the means under a component, in units of a scale, finite."""
         return [np.clip(self._standardised(j, value, scale), -FAR, FAR) for value in question.at]
 
     def _standardised(self, j: int, value: Array, scale: Array) -> Array:
@@ -235,7 +235,7 @@ class PowerNodes(Nodes):
 
     @property
     def power(self) -> Array:
-        """Of every component, (J,)."""
+        """Power of every component, (J,)."""
         return np.array([noise.shape for noise in self.noises])
 
     @property
@@ -254,7 +254,7 @@ class PowerNodes(Nodes):
         return self.spread_over().new
 
     def beside_own_values(self, ends: Array, *starts: Array) -> PowerMixture:
-        """Distributions of a new response in rows that meet values of their own, (n, m)."""
+        """Distributions of a new response in rows, each at its own values, (n, m)."""
         return self.spread_over().new
 
     def remaining(self, orders: Sequence[float], start: Array, most: float | None = None) -> Array:

@@ -1,7 +1,7 @@
 """Questions: a number of the distribution of the response in a row, and the scale on which its errors are formed.
 
 A question is a row of ``QUESTIONS``, or of ``CURVES`` for those about times, and is answered by every kind of fit. The
-distribution that it is asked of is a `LocationScale` of a regression, a `WeightedSum` of a process, a `Predictive` of a
+distribution that it belongs to is a `LocationScale` of a regression, a `WeightedSum` of a process, a `Predictive` of a
 mixture. All of them have ``logpdf, logcdf, logsf, log_odds, log_hazard`` of values, ``ppf(p)`` of one number p,
 ``mean()``, ``discrete``, and the means ``observed_mean`` of what is shown and ``conditional_mean`` given what was seen.
 """
@@ -33,11 +33,11 @@ UNLINK: dict[str, Callable[[Array], Array]] = {"identity": lambda x: x, "log": _
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A number asked of the distribution of the response in n rows."""
+    """A quantity of the distribution of the response in n rows."""
 
     of: Callable[..., Array]  # of the distribution and of ``at``, on the scale of the link
     link: Link = "identity"  # scale on which errors are formed and intervals symmetric
-    at: tuple[Array, ...] = ()  # values of the response that are asked about, (n,) or (n, m); (1, m) for all rows
+    at: tuple[Array, ...] = ()  # values of the response, (n,) or (n, m); (1, m) for all rows
     bounds: tuple[Array, Array] | None = None  # between which the number lies
     # Closed forms for normal locations: c and d of ``(noise, scale, *at)``, the number being a function of
     # (location + c) / d that all scales share; with ``linear``, on the scale of the link, that itself, and d = 1.
@@ -78,11 +78,11 @@ class Question:
 
     @property
     def shared(self) -> bool:
-        """Whether all rows are asked about the same values."""
+        """Whether all rows have the same values."""
         return all(len(x) > 0 and bool((x == x[0]).all()) for x in self.at)
 
     def of_first_row(self) -> Question:
-        """The question of one row, to be asked beside others, (1, 1)."""
+        """The quantity for one row, in a shape that broadcasts with others, (1, 1)."""
         one = self.take(slice(0, 1))
         return replace(one, at=tuple(x[:, None] for x in one.at))
 
@@ -236,7 +236,7 @@ def _pivot(positive: bool) -> Callable[..., tuple[Array, Array]]:
     return pivot
 
 
-# By ``what`` of a prediction: of whether the response is positive, and of what goes with it.
+# By ``what`` of a prediction: of whether the response is positive, and of its value then.
 QUESTIONS: dict[str, Callable[..., Question]] = {
     "latent": latent,
     "median": lambda positive: quantile(positive, 0.5),

@@ -1,4 +1,4 @@
-r"""The response given what was seen of each row: imputation of censored values.
+r"""The response given the observation of each row: imputation of censored values.
 
 A censored row says that y* lies in (l, u). Its value under everything that was seen is therefore truncated there, with
 the f it has **without the row itself**, which must not count twice: for a training row the cavity, for a new row the
@@ -33,19 +33,19 @@ from tobitgp.typing import Array, IntArray
 
 NODES, REACH = 257, 8.0
 EDGE = 20.0  # nodes about an end lie up to sinh(EDGE) widths of the noise from it
-FARTHEST = 38.0  # beyond this many standard deviations a normal probability is no number
+FARTHEST = 38.0  # beyond this many standard deviations a normal probability underflows
 CHUNK = 128
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOutRows:
-    """n rows without themselves, and what was seen of each."""
+    """n rows without themselves, and the observation of each."""
 
     weight: Array  # (J, n), of the components in each row, given the row
     mean: Array  # (J, n), of f without the row, in the user's units, log scale for positive responses
     sd: Array  # (J, n)
     sigma: Array  # (J, n), or (J, 1) where it is that of all rows
-    lower: Array  # (n,), what is known of y*, on the scale of f; equal where it is known exactly
+    lower: Array  # (n,), what is known about y*, on the scale of f; equal where it is known exactly
     upper: Array  # (n,)
     log: bool
     noises: tuple[Distribution, ...]
@@ -81,7 +81,7 @@ class Component(NamedTuple):
     mean: Array  # of f without the row
     sd: Array
     sigma: Array
-    lower: Array  # what is known of y*, and the window, on the scale of f
+    lower: Array  # what is known about y*, and the window, on the scale of f
     upper: Array
     entry: Array
     exit: Array
@@ -90,7 +90,7 @@ class Component(NamedTuple):
 
     @property
     def closed(self) -> bool:
-        """Whether closed forms serve: the noise is normal, and no row has a window."""
+        """Whether closed forms exist: the noise is normal, and no row has a window."""
         return self.noise.gaussian and not (np.isfinite(self.entry) | np.isfinite(self.exit)).any()
 
     @property
@@ -177,7 +177,7 @@ def imputed_nodes(rows: Component) -> tuple[Array, Array]:
 
 
 def latent_quantiles(rows: Component, scores: Array) -> Array:
-    """Quantiles of f, (n, k), given what was seen of rows that are not exact: the inverse cdf in (PRE8)."""
+    """Quantiles of f, (n, k), given the observations of rows that are not exact: the inverse cdf in (PRE8)."""
     with np.errstate(all="ignore"):
         x = _graded_nodes(rows)
         at = _normal_scores(x, _log_weight(rows, x, _each(rows)))
@@ -257,7 +257,7 @@ def _features(rows: Component) -> tuple[Array, Array]:
 
 
 def log_predictive(seen: LeftOutRows) -> Array:
-    """Log of a component's weight times its probability of what was seen of a row, or its density there; (J, n)."""
+    """Log of a component's weight times the probability of its observation, or its density there; (J, n)."""
     with np.errstate(divide="ignore"):
         log_weight = np.log(seen.weight)
     return log_weight + np.stack([log_evidence(seen.component(j)) for j in range(len(seen.noises))])

@@ -28,9 +28,9 @@ class PC(ScalePrior):
     lower : float, optional
         Positive, in the units of the parameter; give one of the two.
     probability : float
-        Between 0 and 1, that of values beyond this end.
+        Probability of values beyond this end, between 0 and 1.
     inputs : int
-        How many inputs share the length-scale; only with ``lower``.
+        Number of inputs that share the length-scale; only with ``lower``.
 
     Raises
     ------
@@ -57,15 +57,15 @@ class PC(ScalePrior):
 
     def __post_init__(self) -> None:
         if (self.upper is None) == (self.lower is None):
-            raise SpecError("PC needs one end: upper= of a standard deviation, or lower= of a length-scale.")
+            raise SpecError("PC() requires one end: upper= for a standard deviation, or lower= for a length-scale.")
         check_positive(self, "lower" if self.upper is None else "upper")
         p, inputs = self.probability, self.inputs
         if not isinstance(p, Real) or not 0.0 < float(p) < 1.0:
-            raise SpecError(f"PC(probability={p!r}): a number between 0 and 1 is needed.")
+            raise SpecError(f"PC(probability={p!r}): must be a number between 0 and 1.")
         if isinstance(inputs, bool) or not isinstance(inputs, (int, np.integer)) or inputs < 1:
-            raise SpecError(f"PC(inputs={inputs!r}): a whole number of at least 1 is needed.")
+            raise SpecError(f"PC(inputs={inputs!r}): must be a whole number of at least 1.")
         if self.upper is not None and inputs != 1:
-            raise SpecError("PC(inputs=...): only a length-scale, with lower=, has inputs.")
+            raise SpecError("PC(inputs=...): requires a length-scale, with lower=. Leave inputs= out.")
 
     @property
     def _power(self) -> float:
@@ -78,7 +78,7 @@ class PC(ScalePrior):
         return float(-np.log(self.probability) * end**-self._power)
 
     def _log_density(self, log_value: float) -> tuple[float, float]:
-        """Of an exponential power of the parameter."""
+        """Log density for an exponential power of the parameter."""
         value, slope = exponential_of_log(self._power * log_value, self._rate)
         return value + float(np.log(abs(self._power))), self._power * slope
 
@@ -116,7 +116,7 @@ class IntervalPrior(ScalePrior):
 class Beta(IntervalPrior):
     """Beta prior of a parameter between two ends; (HYP13) of the theory pages.
 
-    Of a positive parameter, or with the ends -1 and 1 of the only correlation of a random effect.
+    For a positive parameter, or with the ends -1 and 1 for the only correlation of a random effect.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class Beta(IntervalPrior):
         for name in ("a", "b"):
             check_positive(self, name)
             if getattr(self, name) < 1.0:
-                raise SpecError(f"Beta({name}={getattr(self, name)!r}): a number of at least 1 is needed.")
+                raise SpecError(f"Beta({name}={getattr(self, name)!r}): must be a number of at least 1.")
         self._check_ends()
 
     def _log_density(self, log_value: float) -> tuple[float, float]:
@@ -169,7 +169,7 @@ class Beta(IntervalPrior):
 class Uniform(IntervalPrior):
     """Uniform prior of a parameter between two ends; (HYP13) of the theory pages.
 
-    Of a positive parameter, or with the ends -1 and 1 of the only correlation of a random effect.
+    For a positive parameter, or with the ends -1 and 1 for the only correlation of a random effect.
 
     Parameters
     ----------

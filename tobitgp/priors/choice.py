@@ -1,9 +1,9 @@
-"""What each process becomes: features of a low rank, or a structure, of which at most one stands beside the features.
+"""The representation of each process: low-rank features, or a structure; there is at most one structure.
 
-Half-integer Matern processes of one input are Markov, exactly, so they are taken as such as soon as a hundred features
-leave anything; those of the same input share a chain. Of several inputs all rows are taken as features while these are
-few. Beyond that Vecchia's prior, which is not exact, is taken for rough fields in few inputs where five hundred
-features leave more than a nat; for others where twice its neighbours change less than the features leave.
+Half-integer Matern processes of one input are exactly Markov, so they become a chain as soon as a hundred features have
+an approximation gap; those of the same input share a chain. For several inputs all rows are features while these are
+few. Beyond that Vecchia's prior, which is not exact, is used for rough fields in few inputs if five hundred features
+leave more than a nat; for others if doubling its neighbours changes less than the gap of the features.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tobitgp.priors.vecchia import Vecchia
 from tobitgp.typing import Array
 
 FEATURES = {"markov": 100, "vecchia": 500}  # that a process is tried with
-LEFT = 1.0  # nats that these may leave in place of Vecchia's prior
+LEFT = 1.0  # largest gap of these in nats, above which Vecchia's prior is used
 MOST_PLACES = 20_000  # beyond which factors of Vecchia's precision take minutes
-# Columns of other terms that may stand beside a structure which nobody asked for, as each is led through it; and where
-# features leave much, as many as have so many numbers in all rows.
+# Most columns of other terms next to a structure that was not requested, since each is solved with it; and if the gap
+# of the features is large, as many columns as have this many numbers in all rows.
 MOST_COLUMNS, MOST_NUMBERS = 200, 10_000_000
 
 DENSE_PLACES = 2500  # distinct rows of several inputs that are features all of them where it takes so many
-ROUGH, ROUGH_INPUTS = (0, 1), 3  # smoothness p + 1/2, and inputs, of fields that few neighbours tell of
+ROUGH, ROUGH_INPUTS = (0, 1), 3  # smoothness p + 1/2, and inputs, of fields that few neighbours determine
 FEATURES_FIRST = "features"  # neighbours come second
 
 ApproximationKind = Literal["markov", "vecchia"]
@@ -39,11 +39,11 @@ ApproximationKind = Literal["markov", "vecchia"]
 
 @dataclass(frozen=True, slots=True)
 class StructureCandidate:
-    """A process that might stand in a structure."""
+    """A process that can become a structure."""
 
     term: int  # among the processes
     kind: ApproximationKind
-    left: float  # nats that features leave of it; infinite where the structure was asked for
+    left: float  # gap of its features in nats; infinite if the structure was requested
 
 
 def choose_blocks(
@@ -102,7 +102,7 @@ def _columns(prior: Prior, chosen: Mapping[int, Block]) -> int:
 
 
 def structure_of(gp: GPPrior) -> ApproximationKind | None:
-    """The structure that a process can stand in, if it may."""
+    """The kind of structure that a process can have, if any."""
     if gp.approximation == "markov":
         return "markov"
     if gp.approximation == "vecchia":
@@ -141,12 +141,12 @@ def with_neighbours(prior: Prior, theta: Array, precision: Array, *, cap: int) -
 
 
 def default_neighbours(inputs: int) -> int:
-    """Neighbours in Vecchia's prior: in many directions a place has more of them that tell of it."""
+    """Neighbours in Vecchia's prior: with more inputs a location has more informative neighbours."""
     return 20 if inputs <= 2 else 40
 
 
 def together(gps: Sequence[GPPrior], candidates: Sequence[StructureCandidate]) -> list[int]:
-    """Processes that stand in the one structure: that of which features leave most, and what can share it."""
+    """Processes in the structure: the one with the largest gap of its features, and those that can share it."""
     if not candidates:
         return []
     best = max(candidates, key=lambda candidate: candidate.left)
@@ -170,7 +170,7 @@ def _equal(a: Inputs, b: Inputs) -> bool:
 def build(
     gps: Sequence[GPPrior], standing: Sequence[int], theta: Sequence[Array], rows: Callable[[int], Inputs]
 ) -> Knots:
-    """The structure of some processes on all rows, of which the first that is no random intercept has the inputs."""
+    """The structure of some processes on all rows; the first that is not a random intercept has the inputs."""
     lead = next(t for t in standing if gps[t].covariance.factors)
     at, of_row = distinct(rows(lead))
     gp = gps[lead]

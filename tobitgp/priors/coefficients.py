@@ -51,7 +51,7 @@ Key = tuple[frozenset[str], frozenset[str]]  # factors and numbers of a layer
 
 
 def find_layers(blocks: Sequence[LinearBlock], p: int, held: BoolArray) -> Layers:
-    """What blocks of p columns span, but for those that are held: these have a prior of their own, or a known value."""
+    """Spans of blocks of p columns, except held columns, which have a separate prior or a known value."""
     whole = [block for block in blocks if not (block.own or held[block.places].any())]
     names = {text: own for block in blocks for (text, _), own in zip(block.factors, block.names, strict=True)}
     constant, spanned, seen = None, np.zeros(p, dtype=np.bool_), set[Key]()
@@ -119,10 +119,10 @@ def _columns(block: LinearBlock, axes: Sequence[tuple[str, int]]) -> Iterator[Ar
 def prior_root(layers: Layers, joint: Array, sd: Array, scale: float, level: float) -> Array:
     """Upper-triangular root (p, p) of the prior covariance of the coefficients, (PRI4).
 
-    The constant's own prior sd is ``level``. Where it is a column by itself, the others' prior is that of coefficients
-    beside which it takes up their means.
+    The constant's prior sd is ``level``. If it is a separate column, the prior of the other coefficients assumes that
+    it absorbs their means.
 
-    Shapes: joint (q, 1 + p), a factor of the columns beside a constant, as of `Joint`; sd (p,), NaN but where a
+    Shapes: joint (q, 1 + p), a factor of the columns with a constant, as in `Joint`; sd (p,), NaN except where a
     coefficient is independent.
     """
     p, held = len(sd), ~np.isnan(sd)
@@ -146,7 +146,7 @@ def prior_root(layers: Layers, joint: Array, sd: Array, scale: float, level: flo
 
 
 def _less(E: Array, A: Array, below: tuple[Sequence[Array], Sequence[Array]]) -> tuple[Array, Array]:
-    """Functions less what their margins tell of them, as coordinates (q, m) and as sums of columns (p, m)."""
+    """Functions minus their projections on their margins, as coordinates (q, m) and as sums of columns (p, m)."""
     if not below[0]:
         return E, A
     V, G = np.hstack(below[0]), np.hstack(below[1])

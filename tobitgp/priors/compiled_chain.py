@@ -31,7 +31,7 @@ def describe(smoothness: Smoothness, theta: Array, gap: Array) -> tuple[library.
 
 
 def shapes(knots: int, states: int) -> dict[str, tuple[int, ...]]:
-    """Of the arrays of a chain, by their names in ``core.h``; scratch is made anew for every call."""
+    """Shapes of the arrays of a chain, by their names in ``core.h``; scratch is made anew for every call."""
     square, row = (knots, states, states), (knots, states)
     given = {"P": (knots + 1, states, states), "G": square, "gain": row, "back": square, "site": row}
     return {"Phi": square, "C": square, **given, "by_mu": row, "by_g": row, "variance": (knots,)}
@@ -84,7 +84,7 @@ class CompiledConditioned:
     held: tuple[np.ndarray, ...]
 
     def _with_scratch(self, columns: int) -> tuple[library.Chain, Array]:
-        """A copy of its own for every call, as several threads may ask."""
+        """A separate copy for every call, since several threads may call."""
         made = library.Chain.from_buffer_copy(self.made)
         memory = np.empty(scratch(made.knots, made.states, columns))
         made.columns = library.address(memory)

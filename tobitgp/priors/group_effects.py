@@ -3,8 +3,8 @@
 ``L = D C``, D of the standard deviations and C C' the correlations, C with rows of unit length in canonical partial
 correlations ``z_ij = tanh psi_ij``: any psi gives correlations.
 
-Users know them by standard deviations and correlations of the coefficients. Inside, columns are
-centred where an intercept beside them takes up their means, so that coefficients b_g = T b_c,g.
+Users see standard deviations and correlations of the coefficients. Internally, columns are centred if an intercept
+absorbs their means, so that coefficients b_g = T b_c,g.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def root_slopes(G: Array, L: Array, C: Array, psi: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class GroupEffects(GPPrior):
-    """Coefficients of some columns that differ between groups, in the place of a process without a kernel."""
+    """Coefficients of some columns that differ between groups; takes the role of a process, without a kernel."""
 
     approximation: str = "low_rank"
     correlated: bool = True
@@ -187,7 +187,7 @@ class EffectParameters(NamedTuple):
             rows = columns = rows[:0]
         V = M @ M.T
         size = np.sqrt(V.diagonal())
-        # Of columns far from 0 beside their spread a correlation is 1 to rounding.
+        # If columns are far from 0 relative to their spread, a correlation is 1 up to rounding.
         R = np.clip((V / size / size[:, None])[rows, columns], -_MOST, _MOST)
         J = []
         for slope in slopes:

@@ -38,7 +38,7 @@ class LogNormal:
 
     def __post_init__(self) -> None:
         if not (0 < self.median < np.inf and 0 < self.spread < np.inf):
-            raise SpecError(f"LogNormal needs a positive median and spread, got {self.median!r}, {self.spread!r}.")
+            raise SpecError(f"LogNormal({self.median!r}, {self.spread!r}): median and spread must be positive.")
 
 
 class Usual(LogNormal):
@@ -54,8 +54,8 @@ class LKJ:
     Parameters
     ----------
     eta : float
-        Positive, a pure number: 1 for a density that is even over all correlation matrices R, more to draw
-        correlations towards 0.
+        Positive, a pure number: 1 for a uniform density over all correlation matrices R, larger values to
+        shrink correlations towards 0.
 
     Raises
     ------
@@ -77,7 +77,7 @@ class LKJ:
 
     def __post_init__(self) -> None:
         if not isinstance(self.eta, Real) or not 0 < self.eta < np.inf:
-            raise SpecError(f"LKJ needs a positive eta, got {self.eta!r}.")
+            raise SpecError(f"LKJ({self.eta!r}): eta must be positive.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Normal:
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.mean) and 0 < self.sd < np.inf):
-            raise SpecError(f"Normal needs a finite mean and a positive sd, got {self.mean!r}, {self.sd!r}.")
+            raise SpecError(f"Normal({self.mean!r}, {self.sd!r}): mean must be finite and sd positive.")
 
 
 class UsualSlope(Normal):

@@ -84,7 +84,7 @@ class GPPrior:
     def low_rank(self, theta: Array, precision: Array, *, nats: float, cap: int) -> tuple[Any, float]:
         """Block with inducing inputs fit for parameters ``theta`` and site precisions (n,), and the nats they leave.
 
-        What locations that were given leave is nobody's concern.
+        For locations given by the user, the gap is not computed.
         """
         X, left = self.inputs.X, 0.0
         if self.inducing is None:
@@ -175,7 +175,7 @@ class MovingFeatures(KernelFeatures):
         *own, through_nm = sums
         K, G = self._slopes_between(own[2])
         gradient = np.zeros((self.n_inducing, self.Z.shape[1]))
-        # An inducing input stands in a row and in a column of the symmetric K_MM: below (FEA7).
+        # An inducing input is in a row and in a column of the symmetric K_MM: below (FEA7).
         through_mm = self.covariance.contract_inputs(self.Z, self.Z, self.parameters, K, 2.0 * G)
         gradient[self.kept] = through_nm + through_mm
         return np.append(KernelFeatures.finish(self, own), gradient)
@@ -272,14 +272,15 @@ class Inducing(MethodValue):
     Parameters
     ----------
     start : int or (M, d) array
-        How many, to start from rows chosen one after another; or locations to start from, in the user's units.
+        Number of inducing inputs, which start at rows chosen one after another; or locations to start from, in the
+        user's units.
     optimize : bool
-        False leaves them where they start, as ``start`` itself would.
+        Optimise the locations. False keeps them at their start, as ``inducing=start`` does.
 
     Raises
     ------
     SpecError
-        If ``start`` is neither a number of at least 1 nor an array of finite numbers, or ``optimize`` no bool.
+        If ``start`` is neither a number of at least 1 nor an array of finite numbers, or ``optimize`` is not a bool.
 
     References
     ----------
@@ -302,12 +303,12 @@ class Inducing(MethodValue):
 
     def __post_init__(self) -> None:
         if not isinstance(self.optimize, bool):
-            raise SpecError(f"tg.Inducing(optimize={self.optimize!r}): True or False is needed.")
+            raise SpecError(f"tg.Inducing(optimize={self.optimize!r}): must be True or False.")
         start = read_inducing(self.start)
         if start is None or isinstance(start, str):
             raise SpecError(
-                f"tg.Inducing({self.start!r}): a positive number of inputs, or an array of finite locations of shape "
-                "(M, d), is needed."
+                f"tg.Inducing({self.start!r}): must be a positive number of inputs, or an array of finite locations of "
+                "shape (M, d)."
             )
 
 

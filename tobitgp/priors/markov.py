@@ -1,8 +1,8 @@
 """Sums of half-integer Matern processes of one input as a Markov chain: exact, and linear in the number of knots.
 
 The state of a process is f and its derivatives, divided by powers of ``kappa = sqrt(2 p + 1) / lengthscale``, (MKV1) to
-(MKV3) of the theory pages; those of several terms stand one below the other. A group is a series of its own, an
-infinite gap after the one before.
+(MKV3) of the theory pages; those of several terms are stacked. A group is a separate series, an infinite gap
+after the one before.
 """
 
 from __future__ import annotations
@@ -161,14 +161,14 @@ class Markov:
 
     @cached_property
     def rank(self) -> IntArray:
-        """Of each knot in the order of groups and inputs, (N,)."""
+        """The group of each knot in the order of groups and inputs, (N,)."""
         rank = np.empty_like(self.order)
         rank[self.order] = np.arange(len(rank))
         return rank
 
     @cached_property
     def place(self) -> IntArray:
-        """Of each knot in a halved chain, (N,)."""
+        """Position of each knot in a halved chain, (N,)."""
         return self.layout.at[self.rank]
 
     def spread(self, values: Array) -> Array:
@@ -179,12 +179,12 @@ class Markov:
 
     @property
     def lead(self) -> int:
-        """The first term that is no random intercept."""
+        """The first term that is not a random intercept."""
         return next(t for t, term in enumerate(self.terms) if term.factors)
 
     @property
     def smoothness(self) -> tuple[int | None, ...]:
-        """Of each term p, None for a random intercept."""
+        """Smoothness p of each term, None for a random intercept."""
         return tuple(term.factors[0].kernel.markov if term.factors else None for term in self.terms)
 
     def at(self, theta: Sequence[Array]) -> MarkovAt:

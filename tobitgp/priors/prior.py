@@ -45,12 +45,12 @@ class DenseBlock:
 
     @property
     def inputs(self) -> Inputs:
-        """Of the training rows."""
+        """Inputs of the training rows."""
         return Inputs(self.X, self.code)
 
     @property
     def grouping(self) -> Grouping | None:
-        """Groups with weights of their own."""
+        """Groups with separate weights."""
         return None if self.columns is None else self.columns.grouping
 
     def at(self, theta: Array) -> DenseFeatures:
@@ -138,7 +138,7 @@ class LinearPrior:
 
     @property
     def _common(self) -> IntArray:
-        """Places of the columns beside an absorbed factor's."""
+        """Positions of the columns other than an absorbed factor's."""
         every, own = np.arange(len(self.sd)), self.factor
         return every if own is None else np.delete(every, slice(own.start, own.start + own.size))
 

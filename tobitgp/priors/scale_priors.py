@@ -83,10 +83,10 @@ class PowerPrior(ScalePrior):
 
 
 def check_positive(prior: Any, name: str) -> None:
-    """Raise an error for a setting that is no positive number."""
+    """Raise an error for a setting that is not a positive number."""
     value = getattr(prior, name)
     if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < np.inf:
-        raise SpecError(f"{type(prior).__name__}({name}={value!r}): a positive number is needed.")
+        raise SpecError(f"{type(prior).__name__}({name}={value!r}): must be a positive number.")
 
 
 @dataclass(frozen=True, slots=True)

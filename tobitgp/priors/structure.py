@@ -1,15 +1,15 @@
-"""The two protocols by which a prior enters: blocks of features, and a structured part beside them.
+"""The two protocols of a prior: blocks of features, and an additional structured part.
 
 ``f = sum_t A_t w_t + e`` with whitened weights ``w ~ N(0, I)`` and row residuals ``e ~ N(0, d)``, ``d = sum_t d_t``:
 (FEA1) of the theory pages.
 A block knows how to make its columns ``A_t`` and residuals ``d_t``, and how a gradient with respect to them becomes one
-with respect to its own parameters. It never sees a likelihood. A block with groups has weights of its own for every
-group, and a row's features go with those of its group.
+with respect to its own parameters. It never sees a likelihood. A block with groups has separate weights for every
+group, and a row's features belong to those of its group.
 
 A structured part adds ``f = A w + e`` with ``e ~ N(0, K_e)``, whose covariance is never formed.
 With ``Lambda`` the precisions of the sites, ``V0 = (K_e^-1 + Lambda)^-1`` and its log-determinant are all that the
-posterior needs of it beside the features; both are combined exactly by a Schur complement, (STR1) to (STR8) of the
-theory pages. A structure stands on knots: the distinct inputs of the rows, whose sites are summed there.
+posterior needs of it in addition to the features; both are combined exactly by a Schur complement, (STR1) to (STR8) of
+the theory pages. A structure is defined on knots: the distinct inputs of the rows, whose sites are summed there.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class BlockAt(Protocol):
 
     @property
     def grouping(self) -> Grouping | None:
-        """Groups with weights of their own."""
+        """Groups with separate weights."""
 
     def features(self, X: Array, *, slopes: bool = False) -> Features:
         """Features of rows with inputs ``X`` (n, d_t); with ``slopes`` those that ``backward`` can use."""
@@ -87,7 +87,7 @@ class Block(Parametrised, Protocol):
 
     @property
     def inputs(self) -> Inputs:
-        """Of the training rows."""
+        """Inputs of the training rows."""
 
     def at(self, theta: Array) -> BlockAt:
         """Fix the parameters."""
@@ -100,7 +100,7 @@ def split_theta(blocks: Sequence[Parametrised], theta: Array) -> list[Array]:
 
 
 class Structure(Protocol):
-    """A process on N knots before its parameters are known: their order, and what goes with it."""
+    """A process on N knots before its parameters are known: the order of the knots, and what depends on it."""
 
     @property
     def label(self) -> str:
@@ -108,7 +108,7 @@ class Structure(Protocol):
 
     @property
     def inputs(self) -> Inputs:
-        """Of the knots, (N, d): distinct in inputs and group together."""
+        """Inputs of the knots, (N, d): distinct in inputs and group together."""
 
     @property
     def lead(self) -> int:
@@ -202,11 +202,11 @@ def distinct(inputs: Inputs) -> tuple[Inputs, IntArray]:
 
 @dataclass(frozen=True, slots=True)
 class StructuredTerm:
-    """A process that stands in a structure: a block without features."""
+    """A process in a structure: a block without features."""
 
     inputs: Inputs  # of the training rows
     n_parameters: int
-    knots: Knots  # shared by all terms that stand in it
+    knots: Knots  # shared by all its terms
     grouping: Grouping | None = None
 
     def at(self, theta: Array) -> StructuredTermAt:
@@ -216,7 +216,7 @@ class StructuredTerm:
 
 @dataclass(frozen=True, slots=True)
 class StructuredTermAt:
-    """A process that stands in a structure, at fixed parameters."""
+    """A process in a structure, at fixed parameters."""
 
     theta: Array  # (k,)
     grouping: Grouping | None = None

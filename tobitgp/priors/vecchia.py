@@ -121,7 +121,7 @@ class VecchiaAt:
     structure: Vecchia
     variance: float
     parameters: Array  # (k,), of the covariance
-    K: Array  # (P + 2,), covariances of pairs, then what stands where neighbours are lacking
+    K: Array  # (P + 2,), covariances of pairs, then the entries where neighbours are missing
     contrasts: Array  # (N, m + 1), ``q_i = (-b_i, 1)``
     D: Array  # (N,)
     Q: Array  # (P,), precisions of pairs

@@ -39,7 +39,7 @@ class Clusters:
     def of(cls, groups: Clusters | IntArray | None) -> Clusters:
         """Clusters, or a group for each row (n,)."""
         if groups is None:
-            raise SpecError('cov_type "cluster" needs groups.')
+            raise SpecError('cov_type="cluster": groups must be given.')
         return groups if isinstance(groups, Clusters) else cls(np.asarray(groups)[:, None])
 
     def among(self, at: BoolArray) -> Clusters:
@@ -61,14 +61,14 @@ class Clusters:
         return [len(np.unique(code)) for code in self.code.T]
 
     def check_number(self, free: BoolArray) -> None:
-        """Refuse one cluster, and warn of no more than parameters (k,) of which several of them tell."""
+        """Raise an error for one cluster, and warn if there are no more clusters than parameters (k,) they share."""
         if min(self.numbers) < 2:
-            raise DataError("Clustered standard errors need at least two clusters.")
+            raise DataError("Clustered standard errors require at least two clusters.")
         told, most = int((free & ~self.levels_among(len(free))).sum()), max(self.numbers)
         if most <= told:
             warnings.warn(
-                f"There are {most} clusters for {told} parameters, by which clustered standard errors are too small, "
-                "often by far; estimate fewer parameters, or use other clusters.",
+                f"There are only {most} clusters for {told} parameters, so clustered standard errors are too small, "
+                "often by far. Estimate fewer parameters, or use other clusters.",
                 BoundaryWarning,
                 stacklevel=user_level(),
             )
@@ -106,8 +106,8 @@ def middle(clusters: Clusters, scores: Any, weight: Array, n: float, root: Array
     A, negative = _not_negative(total[:m, :m])
     if negative:
         warnings.warn(
-            "The covariance of clusters in several directions had a negative eigenvalue, which was set to 0: there are "
-            "too few clusters for so many parameters, or hardly any correlation within them.",
+            "The multiway-clustered covariance had a negative eigenvalue, which was set to 0. There are too few "
+            "clusters for so many parameters, or hardly any correlation within them.",
             BoundaryWarning,
             stacklevel=user_level(),
         )
@@ -126,9 +126,9 @@ def _not_negative(A: Array) -> tuple[Array, bool]:
 
 
 def _of_one_cluster(codes: IntArray, H: Columns) -> BoolArray:
-    """Which columns (p,) are zero but in one cluster of a direction, and those of the base level beside them.
+    """Columns (p,) that are zero except in one cluster of a direction, and those of their base level.
 
-    The intercept is equal to a level in each cluster but that of the base, and so is a slope beside those of levels.
+    The intercept equals a level in each cluster except that of the base; so does a slope with those of levels.
     """
     S = csc_matrix(H.sparse() if isinstance(H, Absorbed) else H)
     S.eliminate_zeros()

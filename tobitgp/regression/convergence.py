@@ -43,7 +43,7 @@ def shape_end(end: Climb, working: Working, distribution: Distribution) -> int |
 def judge(
     end: Climb, working: Working, function: Callable[[Array], State], step: Callable[[State], NewtonStep]
 ) -> Climb:
-    """The end with ``"converged"`` for its reason, or why it is no maximum: "sigma", "flat", "limit", "stalled".
+    """The end with ``"converged"`` for its reason, or why it is not a maximum: "sigma", "flat", "limit", "stalled".
 
     A nearly flat direction is followed for some steps to see if it gets flatter.
     """

@@ -46,7 +46,7 @@ class CureProblem(Predictors):
         return self.written[0].shape[1], self.written[1].shape[1]
 
     def times(self, rows: IntArray, at: Sequence[Jet]) -> CuredTimes:
-        """Of a location, the logit, a log scale and, where it is estimated, a shape."""
+        """Times of a location, the logit, a log scale and, where it is estimated, a shape."""
         eta, logit, *rest = at
         return CuredTimes(location_scale_times(self.distribution, eta, *rest), logit)
 
@@ -87,7 +87,7 @@ class CureEnd(NamedTuple):
 
 
 def km_tail(seen: Outcome) -> float:
-    """Kaplan and Meier's survival after the last time, between 0.02 and 0.98."""
+    """Kaplan-Meier survival after the last time, between 0.02 and 0.98."""
     entry = np.where(np.isfinite(seen.entry), seen.entry, -np.inf)
     _, survival = kaplan_meier(seen.lower, seen.exact, seen.weight, entry)
     return float(np.clip(survival[-1], 0.02, 0.98))

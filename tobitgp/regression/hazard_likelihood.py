@@ -49,7 +49,7 @@ def frailty_posterior(events: Array, hazard: Array, tau: float) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class HazardModel:
-    """Rows, columns and a baseline, and what is known of the k parameters.
+    """Rows, columns and a baseline, and what is known about the k parameters.
 
     These are p coefficients, then m parameters of the baseline, each of all L strata, and with groups the logarithm of
     the variance of their frailties.
@@ -94,7 +94,7 @@ class HazardProblem(Predictors):
         return self.predictors(x)[: self.model.baseline.size + 1]
 
     def times(self, rows: IntArray, at: Sequence[Jet]) -> StandardisedTimes:
-        """Of the linear predictor and the baseline; given their entry where hazards add up."""
+        """Times of the linear predictor and the baseline; given their entry where hazards add up."""
         model, c = self.model, at[1 : self.model.baseline.size + 1]
         since = self.seen.entry[rows] if model.given_entry else np.full(1, -np.inf)
         eta: Jet = at[0] - model.baseline.level(self.origin, c)
@@ -159,7 +159,7 @@ def known_times(seen: Outcome) -> Array:
 
 
 def spread(seen: Outcome) -> float:
-    """Of these, 1 where they are equal."""
+    """Ratio of these, 1 where they are equal."""
     return float(np.ptp(known_times(seen))) or 1.0
 
 
@@ -222,7 +222,7 @@ def _sums(problem: HazardProblem, weight: Array, design: Array) -> Array:
 
 
 def _scores_of_groups(problem: HazardProblem, x: Array) -> Array:
-    """Derivatives (n, k) that sum up to those of the groups; that in log theta stands at one row of each."""
+    """Derivatives (n, k) that sum up to those of the groups; that in log theta is at one row of each."""
     rows, _, groups = _shared(problem, x)
     assert problem.model.group is not None
     heaviest, w = np.argsort(-problem.seen.weight, kind="stable"), problem.seen.weight

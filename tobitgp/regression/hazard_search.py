@@ -42,7 +42,7 @@ _NEARLY_FLAT = 1e-6  # information of a direction in which a search makes no way
 _NONE_REACHES = -50.0  # log probability of survival to the entry
 _NO_FRAILTY = -17.0  # of the logarithm of the variance of frailties
 _FREE_STEPS = 30  # of one of several searches, and of one without bounds on splines
-_APART = 1e-3  # nats by which an end that is no maximum has to lie above one that is
+_APART = 1e-3  # nats by which an end that is not a maximum must exceed one that is
 
 
 class End(NamedTuple):
@@ -82,7 +82,7 @@ def maximise_hazards(
         problem = best.problem
         if best.reason == "impossible" or (start and _shape_runs_off(problem, problem.nearest(problem.here(at)))):
             raise SpecError(
-                "The likelihood is 0, or as good as 0, at these values of start= or fixed=. Give values with which the "
+                "The likelihood is numerically 0 at these values of start= or fixed=. Give values with which the "
                 "baseline rises at all times, and not in a leap."
             )
         return _in_users_units(best, scores=scores)

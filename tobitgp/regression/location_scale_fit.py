@@ -191,7 +191,7 @@ def maximise(
         raise SpecError(f"The {distribution.name} distribution has no shape to estimate.")
     n = len(outcome)
     if not n:
-        raise DataError("There are no rows to fit.")
+        raise DataError("There are no rows to fit. Check the data and missing values.")
     H = H if isinstance(H, Absorbed) else np.asarray(H, dtype=np.float64)
     W = np.ones((n, 1)) if W is None else np.asarray(W, dtype=np.float64)
     offset = np.zeros(n) if offset is None else offset

@@ -190,7 +190,7 @@ def _scores(working: Working, distribution: Distribution, x: Array, design: Desi
 
 CovarianceKind = Literal["nonrobust", "HC0", "HC1", "cluster"]
 KINDS: tuple[str, ...] = ("nonrobust", "HC0", "HC1", "cluster")
-_BLIND = 1e-10  # share of a variance that scores tell of
+_BLIND = 1e-10  # share of a variance that scores determine
 _ROUNDING = 1e-10
 
 
@@ -207,11 +207,11 @@ def covariance(
     Shapes: weight, groups (n,), of one direction; gives (k, k). Weights are frequencies, or ``sampling`` weights.
     """
     if kind not in KINDS:
-        raise SpecError(f"cov_type {kind!r} is not one of {', '.join(KINDS)}.")
+        raise SpecError(f"cov_type={kind!r}: must be one of {', '.join(KINDS)}.")
     if kind == "nonrobust":
         return fit.inverse_information
     if fit.scores is None:
-        raise SpecError(f"cov_type {kind!r} needs the rows' scores: fit with scores=True.")
+        raise SpecError(f"cov_type={kind!r}: requires the rows' scores. Fit with scores=True.")
     V = dense(fit.inverse_information)
     scores: Any = fit.scores
     c = np.ones(scores.shape[0]) if weight is None else weight
@@ -309,7 +309,7 @@ def root_of_rows(covariance: Array, columns: Sequence[Array], x: Sequence[Array]
     """A root R (k, k) of a covariance of estimates by which draws do not depend on how columns are coded.
 
     Its columns are the principal components of what the parameters of rows, ``x_j = H_j theta_j``, vary by, each of
-    these in units of its own variation: functions of the rows, whose signs the rows decide too. Columns (n, k_j) are
+    these in units of its variation: functions of the rows, whose signs the rows decide too. Columns (n, k_j) are
     those of each parameter in the order of the estimates, values x (n,).
     """
     root, pieces = normal_root(covariance), blocks(len(weight))
@@ -340,7 +340,7 @@ _CLEAR = 1e-3  # share of its largest value, above which a number decides a sign
 
 
 def _signs(moves: Callable[[], Iterable[tuple[Array, Array, Array]]]) -> Array:
-    """Signs (k,) by the mean of the components in the rows, else by their skewness, else by how they go with x."""
+    """Signs (k,) by the mean of the components in the rows, else their skewness, else their covariance with x."""
     sums: Any = add_up((w.sum(), w @ U**2, w @ x**2) for w, U, x in moves())
     total, squares, of_x = sums
     length = np.sqrt(np.maximum(squares, 1e-200))

@@ -60,7 +60,7 @@ def mixed_starts(model: MixedModel, seen: Outcome, H: Array, offset: Array) -> l
 def in_order(problem: RowProblem, parameters: Array) -> Array | None:
     """Parameters with components ordered by the average of their locations, where they may change places.
 
-    None where they are in order, or where components differ by their formulas or by what is known of them.
+    None where they are in order, or where components differ by their formulas or by what is known about them.
     """
     model, ends = problem.model, np.cumsum([W.shape[1] for W in problem.written])[:-1]
     assert isinstance(model, MixedModel)

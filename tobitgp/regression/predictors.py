@@ -34,7 +34,7 @@ def as_good_as_exact(seen: Outcome) -> BoolArray:
 
 
 def log_likelihoods(times: TimesOf, seen: Outcome) -> Jet:
-    """Of all rows, with derivatives in their parameters."""
+    """Log-likelihoods of all rows, with derivatives in their parameters."""
     exact = as_good_as_exact(seen)
     parts = [*_densities(times, seen, np.flatnonzero(exact)), *_masses(times, seen.lower, seen.upper, ~exact)]
     return scatter(len(seen), parts, minus=_masses(times, seen.entry, seen.exit))

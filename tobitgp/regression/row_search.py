@@ -1,4 +1,4 @@
-r"""Maxima of likelihoods of rows of several parameters, each linear in columns of its own: Newton's method from starts.
+r"""Maxima of likelihoods of rows of several parameters, each linear in separate columns: Newton's method from starts.
 
 Every start is a value of each parameter, the same in all rows: the maximum of a model without formulas of the other
 parameters, which is nested in the one that is sought.
@@ -30,7 +30,7 @@ from tobitgp.regression.newton import Climb, climb, guarded_step
 from tobitgp.regression.predictors import FLAT, Predictors, orthonormal
 from tobitgp.typing import Array, BoolArray, IntArray
 
-_APART = 1e-3  # nats by which an end that is no maximum has to lie above one that is
+_APART = 1e-3  # nats by which an end that is not a maximum must exceed one that is
 _STEPS = 60  # of the searches for a start
 
 
@@ -53,7 +53,7 @@ class RowProblem(Predictors):
 
     @property
     def parameters(self) -> tuple[RowParameter, ...]:
-        """Those beside the location."""
+        """Parameters other than the location."""
         return self.model.parameters
 
     def at_point(self, point: StartingPoint) -> Array:
@@ -125,7 +125,7 @@ def _unit(problem: RowProblem, x: Array) -> Array:
 
 
 def _judge(problem: RowProblem, end: Climb) -> str:
-    """What an end is: "converged", or why it is no maximum."""
+    """The status of an end: "converged", or why it is not a maximum."""
     model, at = problem.model, tuple(problem.predictors(end.state.x))
     if model.follows_a_few(at):
         return "narrow"
@@ -204,7 +204,7 @@ def events_of(seen: Outcome) -> BoolArray:
 
 
 def cured_shares(seen: Outcome) -> tuple[float, float, float]:
-    """Shares of cured rows to begin from: Kaplan and Meier's last survival, less, and more."""
+    """Shares of cured rows to start from: the last Kaplan-Meier survival, less, and more."""
     entry = np.where(np.isfinite(seen.entry), seen.entry, -np.inf)
     event = events_of(seen)
     _, survival = kaplan_meier(seen.lower, event, seen.weight, entry)

@@ -68,8 +68,8 @@ _ILL = 1e-6
 class Chunk:
     """Some rows of one kind seen through one kind of window, on the working scale."""
 
-    kind: SeenKind  # what is known of the row
-    window: SeenKind  # what is known of its window; "open" without truncation
+    kind: SeenKind  # what is known about the row
+    window: SeenKind  # what is known about its window; "open" without truncation
     seen: Outcome
     Q: Columns  # (m, p)
     V: Array  # (m, q)
@@ -80,7 +80,7 @@ class Chunk:
 class Rotation:
     """What makes columns orthonormal, an absorbed factor first: ``Q = H R^-1``."""
 
-    inverse: Array  # (c, c), of the other columns less what the factor's tell of them
+    inverse: Array  # (c, c), of the other columns after regression on the factor's
     size: Array  # (G,), lengths of the factor's columns
     border: Array  # (G, c), products of these at length 1 with the other columns
     start: int  # position of the factor's first column
@@ -104,7 +104,7 @@ class Rotation:
         return (self.inverse.T @ H.T).T
 
     def unexplained(self, H: Any) -> Array:
-        """The other columns (n, c) less what the factor's tell of them."""
+        """Residuals of the other columns (n, c) after regression on the factor's."""
         return H.common - (H.value / self.size[H.code])[:, None] * self.border[H.code]
 
 
@@ -177,7 +177,7 @@ def standardise(partitions: LocalPartitions, *, shape_range: tuple[float, float]
     )
 
     def rotate(part: Sorted) -> Sorted:
-        """Orthonormal columns in place of those given, each in one piece; those of log sigma of mean square 1, or 1."""
+        """Orthonormal columns instead of the given ones; those of log sigma have mean square 1, or are 1."""
         V = np.ones_like(part.W) if constant else (to_V.T @ part.W.T).T
         middle = np.nan_to_num(middles(part.outcome.lower, part.outcome.upper, known))
         return keep("rotated", replace(part, H=to_Q.rotate(part.H), W=V, middle=middle))
@@ -248,7 +248,7 @@ def _orthonormal(rows: LocalPartitions, columns: Callable[[Sorted], Any]) -> Arr
 
 
 def _root_mean_square(rows: LocalPartitions, shift: Array, n: int) -> float:
-    """Of the residuals, or a unit where the first fit is perfect."""
+    """Root mean square of the residuals, or a unit where the first fit is perfect."""
     sizes = rows.collect(lambda part: (np.abs(part.middle - part.H @ shift).max(), np.abs(part.middle).max()))
     largest, size = (float(x) for x in np.max(sizes, axis=0))
     if largest <= 1e-13 * size or largest == 0.0:

@@ -17,7 +17,7 @@ from tobitgp.typing import Array, IntArray
 
 
 class JudgedCause(NamedTuple):
-    """Training and test rows beside the number of a cause."""
+    """Training and test rows with the number of a cause."""
 
     cause: Any
     k: int  # from 1 on
@@ -111,7 +111,7 @@ def by_cause(measures: Mapping[str, Measure], causes: Sequence[Any]) -> dict[str
     out: dict[str, Measure] = {}
     for name, measure in measures.items():
         if measure in (held_out.mae, held_out.rmse):
-            raise SpecError(f"{name!r} compares values, and a time that another cause has ended has none.")
+            raise SpecError(f"{name!r} compares values, and times ended by another cause have none. Leave it out.")
         if measure in (held_out.log_likelihood, held_out.nlpd):
             out[name] = log_likelihood if measure is held_out.log_likelihood else lambda held: -log_likelihood(held)
         elif measure in MEASURES:

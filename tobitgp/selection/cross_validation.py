@@ -103,9 +103,9 @@ def _outcomes(tasks: Sequence[tuple[Callable[..., Any], dict[str, Any]]], n_jobs
 
 
 def check_jobs(n_jobs: Any) -> int:
-    """Processes asked for."""
+    """Raise an error for an invalid number of processes."""
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
-        raise SpecError(f"n_jobs={n_jobs!r}: a number of processes is needed, or -1 for all cores.")
+        raise SpecError(f"n_jobs={n_jobs!r}: must be a number of processes, or -1 for all cores.")
     return n_jobs
 
 
@@ -138,67 +138,70 @@ def cross_validate(
     progress: bool | Callable[[str, int, float], None] = False,
     **fit_kwargs: Any,
 ) -> FoldScores:
-    """Fit a model to all rows but those of a fold, measure how well it predicts these, and go on with the next fold.
+    """Cross-validate a model: for each fold, fit it to the other rows and score its predictions for the fold.
 
     Parameters
     ----------
     formula : str
         As in :func:`tobitgp.fit`.
     data : DataFrame or dict of columns
-        Never modified.
+        The data, which are never modified.
     folds : int, str, (n,) array or Series, or a splitter of scikit-learn
-        How many folds, into which the rows are dealt at random, censored ones evenly; a column (which ``.`` in the
-        formula then leaves out), an array or a Series (with the index of the data, in any order) of labels, the rows of
-        a label making a fold; or an object with ``split(X, y)``, y saying of each row that is used whether it is exact.
+        A number of folds, to which rows are assigned at random, with censored rows spread evenly. Or labels, of which
+        each is a fold: a column (``.`` in the formula then leaves it out), an array, or a Series (with the index of the
+        data, in any order). Or an object with ``split(X, y)``, where y is whether each row used is exact.
     metrics : str, callable, list of these, or dict of them by name
-        ``"log_likelihood"`` (mean log predictive density, in the units of the response; of censored rows the log
-        probability of what was seen), ``"nlpd"`` (minus that), ``"concordance_index"`` (of predicted medians); of
-        right-censored times ``"concordance_ipcw"``, ``"integrated_brier_score"`` and ``"cumulative_dynamic_auc"`` (up
-        to the last decile of the training rows' events, the last two at 100 times from the first decile on, which is
-        the landmark where rows entered late); of the response as the instrument shows it ``"mae"`` and ``"rmse"``. A
-        ``function(results, test)`` of the fit and the rows that it has not seen gives a number. Of competing risks the
-        log density is that of times and causes, and the others are of the incidence of each cause, columns such as
-        ``integrated_brier_score[death]``; concordance is of incidences by the last decile of that cause's events.
+        ``"log_likelihood"`` is the mean log predictive density, in the units of the response (for censored rows, the
+        log probability of the observation); ``"nlpd"`` is its negative. ``"concordance_index"`` uses predicted medians.
+        ``"mae"`` and ``"rmse"`` compare the response as recorded. For right-censored times there are
+        ``"concordance_ipcw"``, ``"integrated_brier_score"`` and ``"cumulative_dynamic_auc"``. They use times up to the
+        last decile of the training rows' events; the last two average over 100 times from the first decile on, which is
+        the landmark if rows entered late. A ``function(results, test)`` of the fit and the test rows returns a number.
+        For competing risks, the log density is that of times and causes. The other metrics are computed from the
+        incidence of each cause, in columns such as ``integrated_brier_score[death]``; concordance uses incidences by
+        the last decile of that cause's events.
     predict : str or dict, optional
-        What ``predictions`` of the result holds: a ``what`` of ``predict()`` of a fit, as ``"observed"``, or a dict of
-        its arguments, as ``{"what": "median", "interval": 0.9}``. By default what ``predict()`` gives without any.
+        Contents of ``predictions`` of the result: a ``what`` of ``predict()`` of a fit, e.g. ``"observed"``, or a dict
+        of its arguments, e.g. ``{"what": "median", "interval": 0.9}``. The default is that of ``predict()``.
     rng : int or numpy Generator, optional
-        Deals the rows; None is deterministic. Fits that draw get seeds from it too.
+        Random numbers that assign the rows to folds, and seeds of fits that draw. With None the result is
+        deterministic.
     n_jobs : int
-        Folds at a time, each in a process with one BLAS thread; -1 for as many as there are cores. The results do not
+        Number of folds fitted in parallel, each in a process with one BLAS thread; -1 for all cores. The results do not
         depend on it.
     progress : bool or callable
         Show a progress line, or call ``progress(fold, folds done, value of the first metric)``.
     **fit_kwargs : dict
-        Further arguments of :func:`tobitgp.fit`. Weights given as an array follow their rows, and count in all metrics
-        but functions; var_weights do too, and are those of the rows left out in their predictions. Splines such as
-        ``bs(x, df=4)`` end where all rows do in every fold, unless these arguments name coefficients.
+        Further arguments of :func:`tobitgp.fit`. Weights given as an array follow their rows, and are used in all
+        metrics except functions. The same holds for var_weights, which are also used in predictions of the rows left
+        out. Splines such as ``bs(x, df=4)`` have the range of all rows in every fold, unless these arguments name
+        coefficients.
 
     Returns
     -------
     DataFrame
-        A row for each fold: ``n_train, n_test, converged``, and a column for each metric, on its own scale, NaN where
-        it is not available. Its attribute ``predictions`` is a DataFrame with the prediction of each test row by the
-        fit that has not seen it, under the labels of the data, and its ``fold``. Its attribute ``pooled`` is a Series
-        of the scores of the test rows of all folds together: the concordance index of all pairs of rows, of which each
-        has its own fold's prediction, ``rmse`` from all squared errors, and the mean over rows of all other metrics
-        (for those that are no means over rows, and for functions, the mean over folds, weighted by their rows).
+        A row for each fold: ``n_train, n_test, converged``, and a column for each metric on its own scale, NaN if it is
+        not available. The attribute ``predictions`` is a DataFrame with the ``fold`` of each test row and the
+        prediction by the fit without it, under the labels of the data. The attribute ``pooled`` is a Series of scores
+        of the test rows of all folds together: the concordance index of all pairs of rows (each with the prediction of
+        its fold), ``rmse`` from all squared errors, and means over the rows for all other metrics. Metrics that are not
+        means over rows, and functions, have the mean over folds, weighted by their rows.
 
     Raises
     ------
     FormulaError, DataError, SpecError
-        If the model cannot be fitted to these data, or options cannot be read; what every fold failed of, if they all
-        did.
+        If the model cannot be fitted to these data, or options are invalid; if all folds failed, the error of the
+        first.
 
     Warns
     -----
     UserWarning
-        Of folds that failed, and of what the fits themselves warned of, once.
+        For folds that failed, and once for each warning of the fits.
 
     References
     ----------
     .. [1] T. Hastie, R. Tibshirani and J. Friedman, *The Elements of Statistical Learning*, 2nd edition (2009), section
-       7.10; measures have sources of their own.
+       7.10; the metrics have their own references.
 
     Examples
     --------
@@ -256,11 +259,11 @@ def cross_validate(
 
 
 def _read_prediction(predict: Any) -> dict[str, Any] | None:
-    """Arguments of ``predict()`` of a fit; None where nothing was asked for."""
+    """Arguments of ``predict()`` of a fit; None if there are none."""
     if predict is None or isinstance(predict, str):
         return None if predict is None else {"what": predict}
     if not isinstance(predict, Mapping):
-        raise SpecError(f"predict={predict!r}: a text such as 'median', or a dict of arguments of predict() is needed.")
+        raise SpecError(f"predict={predict!r}: must be a text such as 'median', or a dict of arguments of predict().")
     unknown = [name for name in predict if name not in OF_PREDICTION]
     if unknown:
         raise SpecError(f"predict={{{unknown[0]!r}: ...}}: predict() has the arguments {', '.join(OF_PREDICTION)}.")
@@ -319,12 +322,12 @@ def _measure_fold(
 
 
 def _predict_fold(results: Any, test: pd.DataFrame, asked: dict[str, Any] | None) -> pd.DataFrame | TobitGPError:
-    """Predictions of rows, or what they failed of, with a warning where they were asked for."""
+    """Predictions of rows, or their error, with a warning if they were requested."""
     try:
         return pd.DataFrame(results.predict(test, **(asked or {})))
     except TobitGPError as error:
         if asked is not None:
-            warnings.warn(f"predictions are not available: {error}", UserWarning, stacklevel=user_level())
+            warnings.warn(f"Predictions are not available: {error}", UserWarning, stacklevel=user_level())
         return error
 
 

@@ -22,7 +22,7 @@ FoldRows = list[tuple[IntArray, IntArray]]
 
 
 def own_column(formula: Any, folds: Any, names: list[str]) -> list[str]:
-    """The column that names the folds, unless the formula does: it is no input that "." stands for."""
+    """The column that names the folds, unless the formula names it; then "." does not include it."""
     named = isinstance(folds, str) and folds in names and not re.search(rf"\b{re.escape(folds)}\b", str(formula))
     return [folds] if named else []
 
@@ -36,7 +36,7 @@ def read_folds(folds: Any, model: Model, frame: pd.DataFrame, rng: np.random.Gen
         return list(range(1, len(parts) + 1)), parts
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
         if not 2 <= folds <= len(used):
-            raise SpecError(f"folds={folds}: from 2 to {len(used)}, the number of rows, is allowed.")
+            raise SpecError(f"folds={folds}: must be from 2 to {len(used)}, the number of rows.")
         code, levels = deal(exact, int(folds), rng), list(range(1, int(folds) + 1))
     else:
         code, levels = _labelled(folds, model.training.kept, frame)
@@ -51,10 +51,10 @@ def _split(folds: Any, used: IntArray, exact: Any) -> FoldRows:
         ]
     except (TypeError, ValueError, IndexError) as error:
         raise SpecError(
-            f"folds={folds!r} cannot split {len(used)} rows: {error} Labels of groups are given as folds= themselves."
+            f"folds={folds!r} cannot split {len(used)} rows: {error} Give labels of groups directly as folds=."
         ) from error
     if not parts or not all(len(train) and len(test) for train, test in parts):
-        raise SpecError(f"folds={folds!r} makes no folds, or empty ones.")
+        raise SpecError(f"folds={folds!r}: must not make empty folds.")
     return parts
 
 
@@ -67,14 +67,14 @@ def _labelled(folds: Any, kept: BoolArray, frame: pd.DataFrame) -> tuple[IntArra
     flat = pd.api.types.is_list_like(folds) and all(pd.api.types.is_scalar(label) for label in folds)
     labels = pd.Series(np.asarray(folds)) if flat else None
     if labels is None or len(labels) != len(kept):
-        raise SpecError(f"folds= takes a number, a column, an array of {len(kept)} labels, or an object with split().")
+        raise SpecError(f"folds= must be a number, a column, {len(kept)} labels, or an object with split().")
     if isinstance(folds, pd.Series):
         labels = pd.Series(np.asarray(by_label("The folds", "folds", folds, frame.index)))
     if labels[kept].isna().any():
-        raise SpecError("folds= has missing labels in rows that are used.")
+        raise SpecError("folds= must not have missing labels in rows that are used.")
     code, levels = pd.factorize(labels[kept], sort=True)
     if len(levels) < 2:
-        raise SpecError("folds= needs two different labels at least.")
+        raise SpecError("folds= must have at least two different labels.")
     return code, list(levels)
 
 
@@ -114,7 +114,7 @@ class FoldScores(pd.DataFrame):
 
     @classmethod
     def of(cls, table: pd.DataFrame, pooled: pd.Series[float], predicted: pd.DataFrame | TobitGPError) -> FoldScores:
-        """Scores of folds, and what is known of their rows."""
+        """Scores of folds, and what is known about their rows."""
         out = cls(table)
         out.pooled, out._predicted = pooled, predicted
         return out
@@ -141,7 +141,7 @@ class OrderedRows:
     """Test rows with their predicted medians, (m,) each."""
 
     median: Array
-    lower: Array  # what is known of the response
+    lower: Array  # what is known about the response
     upper: Array
     entry: Array
     weight: Array

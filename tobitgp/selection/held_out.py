@@ -106,7 +106,7 @@ def read_measures(asked: Any) -> dict[str, Measure]:
     elif isinstance(asked, Sequence):
         own = {one if isinstance(one, str) else getattr(one, "__name__", repr(one)): one for one in asked}
     else:
-        raise SpecError(f"metrics={asked!r}: names, functions, or a dict of functions by name are needed.")
+        raise SpecError(f"metrics={asked!r}: must be names, functions, or a dict of functions by name.")
     out = {}
     for name, one in own.items():
         if isinstance(one, str) and one in MEASURES:
@@ -117,7 +117,7 @@ def read_measures(asked: Any) -> dict[str, Measure]:
             known = ", ".join(map(repr, MEASURES))
             raise SpecError(f"{one!r} is not a metric of cross_validate(). Choose one of {known}, or give a function.")
     if not out:
-        raise SpecError("metrics= names none.")
+        raise SpecError("metrics= is empty. Name at least one metric.")
     return out
 
 
@@ -186,7 +186,7 @@ def grid_of(rows: Survival, since: float | None) -> Array:
     last = min(float(time.max(initial=0.0)), float(rows.train[0].max()))
     start, end = max(low, first if np.isfinite(first) else 0.0), min(high, np.nextafter(last, 0.0))
     if start >= end:
-        raise SpecError("The test rows of a fold leave no times to judge curves at; take fewer folds.")
+        raise SpecError("The test rows of a fold leave no times at which to evaluate curves. Use fewer folds.")
     return np.linspace(start, end, _TIMES)
 
 
@@ -195,7 +195,7 @@ def _errors(held: HeldOut) -> tuple[Array, Array | None]:
     scored = read_scored(held.results.parts, held.test)
     lower, upper = scored.response.lower, scored.response.upper
     if ((lower < upper) & np.isfinite(lower) & np.isfinite(upper)).any():
-        raise SpecError("'mae' and 'rmse' compare values, and interval-censored rows have none.")
+        raise SpecError("'mae' and 'rmse' compare values, and interval-censored rows have none. Choose other metrics.")
     value = np.where(np.isfinite(lower), lower, upper)
     plain = held.results.parts.spec.censoring is None and (lower == upper).all()
     what = "uncensored" if plain else "observed"

@@ -32,16 +32,16 @@ _OF_LIKELIHOOD = ("aic", "bic")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Selection:
-    """Models ranked, and the best of them; made by `tobitgp.select`, and prints as its table.
+    """Ranked models and the best of them, returned by `tobitgp.select`; prints as its table.
 
     Attributes
     ----------
     table : DataFrame
-        As :func:`tobitgp.compare` gives it, with a row of NaN for each model that could not be fitted.
+        As returned by :func:`tobitgp.compare`, with a row of NaN for each model that could not be fitted.
     best : GPResults, RegressionResults or MixtureResults
-        The first of the table.
+        The first fit of the table.
     results : dict of these
-        All that were fitted, by name.
+        All fits by name.
     """
 
     table: pd.DataFrame
@@ -49,12 +49,12 @@ class Selection:
     results: dict[str, ScoredResults]
 
     def plot_evidence(self, ax: Any = None) -> Any:
-        """What the models were ranked by, in the order in which they were given.
+        """Draw the criterion of the ranking, with models in the order in which they were given.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
-            To draw on; new ones without.
+            Axes to draw on; new axes by default.
 
         Returns
         -------
@@ -63,7 +63,7 @@ class Selection:
         Raises
         ------
         SpecError
-            If ``ax`` is no matplotlib axes.
+            If ``ax`` is not a matplotlib Axes.
 
         Examples
         --------
@@ -95,29 +95,30 @@ def select(
 ) -> Selection:
     """Fit several models to the same data and rank them.
 
-    Whether the models can be compared is looked at before any is fitted. One that fails has a row of NaN, with a
-    warning that names it, and the others go on.
+    The function checks that the models can be compared before it fits any of them. A model that fails has a row of NaN
+    and a warning that names it; the other models are still fitted.
 
     Parameters
     ----------
     specs : list or dict of formulas, or dict of argument to values
-        Formulas; or arguments of :func:`tobitgp.fit` with the values to try, as ``{"family": ["gaussian",
-        "lognormal"]}``, of several arguments every combination. ``formula`` is one of them, or given beside. A formula
-        with ``mixture(range(1, 7))``, which may stand alone, is one with each number of components.
+        Formulas; or arguments of :func:`tobitgp.fit` with values to try, e.g. ``{"family": ["gaussian",
+        "lognormal"]}``; with several arguments, all combinations are fitted. ``formula`` can be one of them, or a
+        separate argument. A formula with ``mixture(range(1, 7))``, also a single one, means a model for each number of
+        components.
     data : DataFrame or dict of columns
         Never modified.
     by : str
-        As in :func:`tobitgp.compare`. Models fitted by different methods go by ``"elbo"``. Where no ``method`` is
-        given, ``"aic"`` and ``"bic"`` fit by maximum likelihood and all others by expectation propagation, mixtures by
-        variational Bayes.
+        As in :func:`tobitgp.compare`. Models fitted by different methods must be compared by ``"elbo"``. If no
+        ``method`` is given, ``"aic"`` and ``"bic"`` use maximum likelihood and all other criteria expectation
+        propagation; mixtures use variational Bayes.
     n_jobs : int
-        Fits at a time, each in a process with one BLAS thread; -1 for as many as there are cores. The results do not
-        depend on it.
+        Number of fits in parallel, each in a process with one BLAS thread; -1 for all cores. The results do not depend
+        on it.
     progress : bool or callable
         Show a progress line, or call ``progress(name, fits done, value)``.
     **fit_kwargs : dict
         Further arguments of :func:`tobitgp.fit`, the same for all. A numpy Generator as ``rng`` gives each model a
-        seed of its own.
+        separate seed.
 
     Returns
     -------
@@ -129,12 +130,12 @@ def select(
     SpecError
         If the specs cannot be read, or the models cannot be compared.
     TobitGPError
-        If every model fails, what the first one failed of.
+        If every model fails: the error of the first one.
 
     Warns
     -----
     UserWarning
-        Of models that failed, and of what the fits themselves warned of, once, under the models' names.
+        For models that failed, and once for each warning of the fits, with the names of the models.
 
     Examples
     --------
@@ -180,7 +181,7 @@ def _options(candidate: Candidate, *, of_model: bool) -> dict[str, Any]:
 
 
 def _check_before(candidates: list[Candidate], models: dict[str, Model], by: str) -> None:
-    """Refuse what could not be compared in the end."""
+    """Raise an error for models that cannot be compared."""
     subjects, kinds = {}, {}
     for candidate in candidates:
         name, options, model = candidate.name, candidate.options, models[candidate.name]
@@ -194,11 +195,11 @@ def _check_before(candidates: list[Candidate], models: dict[str, Model], by: str
         if kind != "loglik":
             kinds[name] = kind
         elif model.spec.processes:
-            raise SpecError(f"by={by!r} takes a maximised likelihood, which the processes of {name!r} have not.")
+            raise SpecError(f"by={by!r}: requires maximum likelihood, but {name!r} has processes. Use another by=.")
         if by == "log_evidence_integrated" and _maximises(options["method"]):
             raise SpecError(
-                "by='log_evidence_integrated' integrates the hyper-parameters, and hyper='maximize' of the method does "
-                "not."
+                "by='log_evidence_integrated': requires integrated hyper-parameters. Leave out hyper='maximize' of the "
+                "method."
             )
     check_same_rows(subjects)
     if by in _BY_METHOD and kinds:

@@ -59,17 +59,17 @@ def read_specs(specs: Any, given: Mapping[str, Any]) -> list[Candidate]:
 
 def _formulas(specs: Any, given: Mapping[str, Any]) -> list[Candidate]:
     if isinstance(specs, str) or not isinstance(specs, Mapping | Sequence):
-        raise SpecError("specs is a list or dict of formulas, or a dict {argument: [values]} of arguments of tg.fit.")
+        raise SpecError("specs= must be a list or dict of formulas, or a dict {argument: [values]} for tg.fit.")
     if not specs:
-        raise SpecError("specs is empty; at least one formula is needed.")
+        raise SpecError("specs= is empty. Give at least one formula.")
     if "formula" in given:
         raise SpecError(
-            "formula= requires a dict {argument: [values]}; here the specs are formulas themselves. Leave formula= out."
+            "formula= requires a dict {argument: [values]}, but specs= contains formulas. Leave formula= out."
         )
     formulas = list(specs.values()) if isinstance(specs, Mapping) else list(specs)
     wrong = [value for value in formulas if not isinstance(value, str)]
     if wrong:
-        raise SpecError(f"A list of specs holds formulas, not {wrong[0]!r}.")
+        raise SpecError(f"A list of specs= must contain formulas, not {wrong[0]!r}.")
     names = map(str, specs) if isinstance(specs, Mapping) else distinct(value.strip() for value in formulas)
     return [Candidate(name, {**given, "formula": text}) for name, text in zip(names, formulas, strict=True)]
 
@@ -98,11 +98,11 @@ def _grid(specs: Mapping[str, Any], given: Mapping[str, Any]) -> list[Candidate]
     if twice:
         raise SpecError(f"{twice[0]}= is given both in the specs and as an argument. Give it once.")
     if "formula" not in specs and "formula" not in given:
-        raise SpecError('A dict {argument: [values]} needs a formula, as select({...}, data, formula="y ~ gp(x)").')
+        raise SpecError('A dict {argument: [values]} requires formula=, e.g. select({...}, data, formula="y ~ x").')
     values = {name: list(v) if isinstance(v, list | tuple) else [v] for name, v in specs.items()}
     empty = [name for name, listed in values.items() if not listed]
     if empty:
-        raise SpecError(f"{empty[0]!r} has no values; list at least one.")
+        raise SpecError(f"{empty[0]!r} has no values. List at least one.")
     varied = [name for name, listed in values.items() if len(listed) > 1] or list(values)
     labels = {name: _labels(name, values[name]) for name in varied}
     names, options = [], []
@@ -124,7 +124,7 @@ def _labels(name: str, values: list[Any]) -> list[str]:
 
 
 def check_arguments(names: Mapping[str, Any], caller: str, more: str = "") -> None:
-    """Refuse what is no argument of ``tobitgp.fit``."""
+    """Raise an error for anything that is not an argument of ``tobitgp.fit``."""
     for name in names:
         if name not in ARGUMENTS and name not in MOVED:
             hint = argument_meant(str(name), ARGUMENTS)
@@ -132,7 +132,7 @@ def check_arguments(names: Mapping[str, Any], caller: str, more: str = "") -> No
 
 
 def _own_streams(candidates: list[Candidate]) -> list[Candidate]:
-    """Give each model a seed of its own where they share a generator, so that their order does not matter."""
+    """Give each model a separate seed if they share a generator, so that their order does not matter."""
     rngs = [candidate.options.get("rng") for candidate in candidates]
     return [
         replace(c, options={**c.options, "rng": int(rng.integers(2**32))})
@@ -150,7 +150,7 @@ _ENDS = ("lower_bound", "upper_bound", "extrapolation")
 
 
 def with_ends(formula: str, rows: pd.DataFrame, functions: NamedFunctions) -> str:
-    """The formula, in which splines without ends of their own have those of some rows."""
+    """The formula, with the range of some rows for splines that specify no range."""
     own = read_functions(functions)
     text, done = "", 0
     for call in _splines(tokenize(formula)):
@@ -166,7 +166,7 @@ def with_ends(formula: str, rows: pd.DataFrame, functions: NamedFunctions) -> st
 
 
 def _splines(tokens: tuple[Token, ...]) -> Iterator[tuple[Token, ...]]:
-    """What stands in the brackets of every call of a spline."""
+    """The text in the brackets of every call of a spline."""
     for k, token in enumerate(tokens):
         if token.text in SPLINES and tokens[k + 1 : k + 2] and tokens[k + 1].role == "call":
             end = next(j for j in range(k + 2, len(tokens) + 1) if _depth(tokens[k + 1 : j]) == 0)

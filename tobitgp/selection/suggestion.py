@@ -39,7 +39,7 @@ GOALS = ("integrated_variance", "expected_improvement", "limit_exceedance")
 
 
 class Known(NamedTuple):
-    """What is known of f in rows together, candidates first, reference rows last."""
+    """What is known about f in rows together, candidates first, reference rows last."""
 
     mean: Array  # (n,)
     V: Array  # (n, n)
@@ -70,47 +70,49 @@ def suggest(
     best: float | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> pd.DataFrame:
-    """Choose candidates to measure next, each given those before it.
+    """Choose candidates to measure next, each given those chosen before it.
 
-    Censoring counts: where a response is likely to be censored it tells less, and at the limits that a candidate has.
-    Fits of runs that were capped ("at least this") are fits with right-censored rows.
+    The choice accounts for censoring: a response that is likely to be censored, at the limits of its candidate, is less
+    informative. Runs that were capped ("at least this") are right-censored rows of the fit.
 
     Parameters
     ----------
     results : GPResults
         A fit under a prior.
     candidates : DataFrame or dict of columns
-        Rows that could be measured, with the inputs of the formula, and its limits where they are columns; without
-        them a response counts as seen whatever it is.
+        Rows that could be measured, with the inputs of the formula, and its limits if they are columns. Without limits,
+        responses are assumed to be uncensored.
     k : int
         How many.
     goal : {"integrated_variance", "expected_improvement", "limit_exceedance"}
-        What to gain. The variance of f, averaged over the reference rows, falls as far as it can. Or f of the best row
-        measured rises as far above the best so far as it can. Or it becomes clear in which reference rows f exceeds a
-        limit: the mean of ``p (1 - p)``, p its probability, falls as far as it can.
+        The goal: the largest reduction of the variance of f, averaged over the reference rows; the largest expected
+        improvement of f over the best row so far; or the clearest decision in which reference rows f exceeds a limit,
+        which is the largest reduction of the mean of ``p (1 - p)``, where p is the probability of exceedance.
     reference : DataFrame or dict of columns, optional
-        Rows in which f is wanted; all candidates without.
+        Rows for which f is of interest (default: all candidates).
     limit : float, optional
         For ``"limit_exceedance"``, in the units of the response.
     maximize : bool
-        For ``"expected_improvement"``: look for large f, or for small.
+        For ``"expected_improvement"``: whether large or small f is better.
     best : float, optional
-        For the same, the f to improve on, in its units; the best posterior mean in the training rows without.
+        For ``"expected_improvement"``: the f to improve on, in its units (default: the best posterior mean in the
+        training rows).
     rng : int or numpy Generator, optional
-        For the same, which draws 4096 times; None is deterministic.
+        For ``"expected_improvement"``, which draws 4096 times. With None the result is deterministic.
 
     Returns
     -------
     DataFrame
-        The chosen rows in order, with f's ``estimate`` and ``se`` as known now, and ``gain``, what each adds: in
-        squared units of f, units of f, or a pure number. f is the logarithm for log-time families.
+        The chosen rows in order, with the current ``estimate`` and ``se`` of f, and ``gain``, the contribution of each:
+        in squared units of f, units of f, or a pure number. For log-time families, f is on the log scale.
 
     Raises
     ------
     SpecError
-        If the fit is no fit under a prior, for another goal, too many or too few candidates, or no limit.
+        If the fit has no prior, the goal is unknown, there are too many or too few candidates, or a limit is missing.
     DataError, UnseenLevelError
-        If the candidates cannot be used, have some of the limits, or columns named ``estimate``, ``se`` or ``gain``.
+        If the candidates cannot be used, have only some of the limits, or have columns named ``estimate``, ``se`` or
+        ``gain``.
 
     References
     ----------
@@ -148,7 +150,7 @@ ADDED = ("estimate", "se", "gain")
 def _read_candidates(given: Any, what: str) -> pd.DataFrame:
     """A table of rows, none of whose columns has the name of one that is added."""
     if not isinstance(given, (pd.DataFrame, Mapping)):
-        raise DataError(f"{what}: a DataFrame or a dict of columns is needed, not {type(given).__name__}.")
+        raise DataError(f"{what}= must be a DataFrame or a dict of columns, not {type(given).__name__}.")
     try:
         return pd.DataFrame(given if isinstance(given, pd.DataFrame) else dict(given))
     except ValueError as error:
@@ -158,32 +160,32 @@ def _read_candidates(given: Any, what: str) -> pd.DataFrame:
 def _check(results: Any, goal: str, k: Any, table: pd.DataFrame, given: Mapping[str, Any]) -> None:
     if not getattr(getattr(results, "parts", None), "has_sites", False):
         raise SpecError(
-            'suggest() is for fits of one response under a prior: a formula with gp() or re(), or method="ep". Of '
-            "several responses it takes one, as res['y1']."
+            'suggest() requires a fit of one response under a prior: a formula with gp() or re(), or method="ep". For '
+            "several responses choose one, e.g. res['y1']."
         )
     if goal not in GOALS:
-        raise SpecError(f"goal={goal!r}: one of {', '.join(map(repr, GOALS))} is needed.")
+        raise SpecError(f"goal={goal!r}: must be one of {', '.join(map(repr, GOALS))}.")
     n, improve = len(table), goal == "expected_improvement"
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= n:
-        raise SpecError(f"k={k!r}: a whole number from 1 to the number of candidates, {n}, is needed.")
+        raise SpecError(f"k={k!r}: must be a whole number from 1 to the number of candidates, {n}.")
     if (given["limit"] is None) != (goal != "limit_exceedance"):
-        raise SpecError(f"limit={given['limit']!r}: goal='limit_exceedance' needs a number, no other goal has one.")
+        raise SpecError(f"limit={given['limit']!r}: must be a number with goal='limit_exceedance', and None otherwise.")
     if (given["best"] is not None and not improve) or (given["reference"] is not None and improve):
         name = "reference" if improve else "best"
         raise SpecError(f"{name}= cannot be combined with goal={goal!r}. Leave it out.")
     for name in ("limit", "best"):
         value = given[name]
         if value is not None and (not isinstance(value, Real) or not math.isfinite(value)):
-            raise SpecError(f"{name}={value!r}: a finite number is needed.")
+            raise SpecError(f"{name}={value!r}: must be a finite number.")
     if given["limit"] is not None and results.parts.family.log_time and given["limit"] <= 0:
-        raise SpecError(f"limit={given['limit']!r}: responses of this family are positive, and so is their limit.")
+        raise SpecError(f"limit={given['limit']!r}: must be positive, like the responses of this family.")
     taken = next((name for name in ADDED if name in table.columns), None)
     if taken is not None:
-        raise DataError(f"The candidates have a column {taken!r}, which suggest() adds; rename it, in the formula too.")
+        raise DataError(f"The candidates have a column {taken!r}, which suggest() adds. Rename it.")
     limits = results.parts.spec.names("limit")
     missing = [name for name in limits if name not in table.columns]
     if missing and len(missing) < len(limits):
-        raise DataError(f"The candidates have some of the limits of the formula, and lack {missing[0]!r}.")
+        raise DataError(f"The candidates have only some of the limits of the formula. Add the column {missing[0]!r}.")
 
 
 def _modelled(results: GPResults, given: Any) -> Any:
@@ -192,7 +194,7 @@ def _modelled(results: GPResults, given: Any) -> Any:
 
 
 def _known(results: GPResults, table: pd.DataFrame, reference: pd.DataFrame | None) -> tuple[Known, Asked]:
-    """What is known of f in candidates and reference rows, and the candidates."""
+    """What is known about f in candidates and reference rows, and the candidates."""
     asked = ask(results.parts, table)
     c = int(asked.usable.sum())
     together, n_reference = asked, c
@@ -204,8 +206,8 @@ def _known(results: GPResults, table: pd.DataFrame, reference: pd.DataFrame | No
         raise SpecError(_UNUSABLE)
     if together.usable.sum() > MOST_ROWS:
         raise SpecError(
-            f"The covariance of {together.usable.sum()} rows is too large; suggest() takes {MOST_ROWS} candidates and "
-            "reference rows together: draw some of them."
+            f"The covariance of {together.usable.sum()} rows is too large. suggest() supports {MOST_ROWS} candidates "
+            "and reference rows together. Draw a sample of them."
         )
     mean, V = results._joint.moments(together)
     nodes = nodes_of(results.parts.reported.fit, asked.design)
@@ -288,7 +290,7 @@ def _improve(
     """Rows whose best f is expected to be farthest beyond the best so far, from joint draws, (SUG2)."""
     if best is None:
         if results.parts.training is None:
-            raise SpecError("best= is needed: the fit holds no training rows to say what the best so far is.")
+            raise SpecError("best= must be given, because the fit holds no training rows.")
         best = sign * float(np.nanmax(sign * np.asarray(results.predict(what="latent"))))
     if not asked.usable.any():
         raise SpecError(_UNUSABLE)

@@ -1,4 +1,4 @@
-"""Values of known classes as JSON with arrays beside it.
+"""Values of known classes as JSON, with separate arrays.
 
 Whole numbers, floats, text, truth values and None stand for themselves, a JSON array for a tuple. Everything else is
 an object of one tag: ``{"$list": [...]}``, ``{"$dict": [[key, value], ...]}``, ``{"$float": "nan"}`` (or ``inf``,
@@ -35,7 +35,7 @@ _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 @dataclass(slots=True)
 class Surroundings:
-    """What a value stands in: an object that holds a specification makes it that of the values behind it."""
+    """The context of a value: an object that holds a specification makes it that of the values after it."""
 
     spec: ModelSpec | None = None
     columns: Sequence[str] = ()  # of the data, while writing
@@ -45,7 +45,7 @@ class Surroundings:
 
     @property
     def read(self) -> ModelSpec:
-        """The specification, which has to stand before what refers to it."""
+        """The specification, which must come before values that refer to it."""
         if self.spec is None:
             raise MalformedError("it refers to a formula that it does not hold")
         return self.spec
@@ -117,7 +117,7 @@ class Codec:
 
 
 def check_used(arrays: Sequence[AnyArray], used: set[int]) -> None:
-    """Refuse arrays that no document refers to."""
+    """Raise an error for arrays that no document refers to."""
     if len(used) < len(arrays):
         raise MalformedError("it holds arrays that nothing refers to")
 
@@ -293,7 +293,7 @@ def fits(value: Any, hint: Any) -> bool:
     if origin is Literal:
         return any(type(value) is type(arg) and value == arg for arg in args)
     if origin in (np.ndarray, NDArray):
-        # numpy 2.5 made NDArray an alias of its own, with the type of its entries alone.
+        # In numpy 2.5, NDArray is a separate alias, with the type of its entries alone.
         entries = args[0] if origin is NDArray else get_args(args[1])[0]
         return isinstance(value, np.ndarray) and value.dtype == np.dtype(entries)
     if origin is Callable:

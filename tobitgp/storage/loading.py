@@ -92,26 +92,26 @@ _NAMES = {"format", "version", "written_by", "fit"}
 
 
 def load(path: str | os.PathLike[str], functions: NamedFunctions = None) -> Loaded:
-    """Read a fit that ``save`` of its results wrote.
+    """Load a fit from a file that was written by ``res.save()``.
 
-    The file is data, never code: it is checked from end to end, and anything unknown in it is refused.
+    The file contains data, never code. It is checked completely, and anything unknown in it raises an error.
 
     Parameters
     ----------
     path : str or path
-        The file.
+        Name of the file.
     functions : mapping of str to callable, optional
-        The functions of one's own that the formula calls, which files do not hold.
+        Your functions that the formula calls; files do not contain them.
 
     Returns
     -------
     GPResults, RegressionResults or results of another kind
-        What was saved, without training rows: predictions need ``new=``.
+        The saved results, without training rows: predictions require ``new=``.
 
     Raises
     ------
     DataError
-        If there is no such file, or it is not one that this version of tobitgp can read.
+        If there is no such file, or this version of tobitgp cannot read it.
     SpecError
         If the formula calls functions that are not given.
 
@@ -146,21 +146,21 @@ def load(path: str | os.PathLike[str], functions: NamedFunctions = None) -> Load
     except OSError as error:
         raise DataError(f"{place} cannot be read: {error.strerror or error}.") from error
     except zipfile.BadZipFile as error:
-        raise DataError(f"{place} is not a fit that tobitgp saved, or is damaged: {_cause(error)}.") from error
+        raise DataError(f"{place} is not a saved tobitgp fit, or the file is damaged: {_cause(error)}.") from error
     except Exception as error:
         raise DataError(f"{place} cannot be loaded: {_cause(error)}.") from error
     return results
 
 
 def _cause(error: Exception) -> str:
-    """Words of an error, cut short: some quote what they found, which may be the whole file."""
+    """Text of an error, truncated, since some errors quote the file."""
     return (str(error) or type(error).__name__)[:MAX_CAUSE].rstrip(".")
 
 
 def _check_head(document: Any) -> None:
-    """Refuse what is no fit, and what another version wrote."""
+    """Raise an error for a document that is not a fit, or was written by another version."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise MalformedError("it is not a fit that tobitgp saved")
+        raise MalformedError("it is not a saved tobitgp fit")
     version, writer = document.get("version"), document.get("written_by")
     if type(version) is not int or version < 1 or not isinstance(writer, str):
         raise MalformedError("it does not say in which version of the format it is written")

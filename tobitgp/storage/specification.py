@@ -33,7 +33,7 @@ LEARNED: dict[type, tuple[str, ...]] = {ResponseSpec: ("kind", "duration")}
 
 
 def plain_spec(spec: ModelSpec, around: Surroundings) -> dict[str, Any] | None:
-    """Specification as texts; None where it is the one that it stands in."""
+    """Specification as texts; None if it is the specification of its context."""
     if spec == around.spec:
         return None
     scale = spec.scale
@@ -55,7 +55,7 @@ def plain_spec(spec: ModelSpec, around: Surroundings) -> dict[str, Any] | None:
     except (MalformedError, TobitGPError):
         known = False
     if not known:
-        raise SpecError(f"The formula {spec.written} cannot be stored: it would not be read again as it was.")
+        raise SpecError(f"The formula {spec.written} cannot be stored, because it would be read differently.")
     around.spec = spec
     return document
 
@@ -67,7 +67,7 @@ def _plain_formula(spec: ScaleSpec, columns: Sequence[str]) -> tuple[Any, ...]:
 
 
 def restore_spec(document: Any, around: Surroundings) -> ModelSpec:
-    """Specification from its texts, which becomes that of what stands behind it."""
+    """Specification from its texts, which becomes the context of the values after it."""
     if document is None:
         return around.read
     if not isinstance(document, dict) or set(document) != set(_FIELDS):
@@ -80,7 +80,7 @@ def restore_spec(document: Any, around: Surroundings) -> ModelSpec:
     values = iter(document["learned"])
     spec = _relearn(spec, values)
     if list(values) or _reading(spec) != document["reads"]:
-        raise MalformedError("its formula is read otherwise by this version of tobitgp")
+        raise MalformedError("its formula is read differently by this version of tobitgp")
     formulas: Any = tuple(_restore_formula(each, spec, around.functions) for each in document["formulas"])
     spec = replace(spec, formulas=formulas)
     if document["scale"] is not None:
@@ -100,20 +100,20 @@ def _restore_formula(document: Any, spec: ModelSpec, functions: NamedFunctions) 
     except SpecError as error:
         raise MalformedError(str(error)) from error
     if _reading(scale) != reads:
-        raise MalformedError("the formula of its noise scale is read otherwise by this version of tobitgp")
+        raise MalformedError("the formula of its noise scale is read differently by this version of tobitgp")
     return replace(scale, parameter=parameter, label=label) if isinstance(scale, ParameterSpec) else scale
 
 
 def _check_functions(document: dict[str, Any], functions: NamedFunctions) -> None:
     """Ask for the functions of the user that the formulas call."""
     if functions is not None and not isinstance(functions, Mapping):
-        raise SpecError(f"functions= is a dict of functions by name, as {{'f': f}}, not {type(functions).__name__}.")
+        raise SpecError(f"functions= must be a dict by name, e.g. {{'f': f}}, not {type(functions).__name__}.")
     lacking = [name for name in document["functions"] if name not in (functions or {})]
     if lacking:
         listed = ", ".join(f"{name!r}: {name}" for name in lacking)
         raise SpecError(
-            f"The formula {document['formula'].strip()!r:.200} calls functions of the user, which files do not hold; "
-            f"load it with functions={{{listed}}}."
+            f"The formula {document['formula'].strip()!r:.200} calls your functions, which files do not contain. "
+            f"Load it with functions={{{listed}}}."
         )
 
 
@@ -124,7 +124,7 @@ def _called(spec: ModelSpec | ScaleSpec) -> list[str]:
 
 
 def _reading(spec: ModelSpec | ScaleSpec) -> tuple[str, ...]:
-    """What later numbers rest on: the linear part written out, the processes, the columns and their roles."""
+    """What later numbers depend on: the linear part written out, the processes, the columns and their roles."""
     mixture = spec.mixture if isinstance(spec, ModelSpec) else None
     names = [term.name for term in spec.gps]
     reads = [spec.linear, *names, *line_names(spec.gps).values(), *(f"{v.role} {v.name}" for v in spec.variables)]

@@ -24,7 +24,7 @@ def write_fit(parts: Any, path: str | os.PathLike[str]) -> None:
     document = {"format": FORMAT, "version": VERSION, "written_by": f"tobitgp {_version()}", "fit": fit}
     try:
         if place.is_dir():
-            raise DataError(f"{place} is a folder; give the name of a file in it, as fit.tgp.")
+            raise DataError(f"{place} is a folder. Give the name of a file in it, e.g. fit.tgp.")
         if not place.absolute().parent.is_dir():
             raise DataError(f"{place} cannot be written: there is no folder {place.parent}.")
         write_archive(place, document, arrays)
@@ -34,7 +34,7 @@ def write_fit(parts: Any, path: str | os.PathLike[str]) -> None:
 
 def _path(path: Any) -> Path:
     if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes) or not os.fspath(path):
-        raise SpecError(f"{path!r:.200} is not the name of a file.")
+        raise SpecError(f"{path!r:.200} is not the name of a file. Give a text or a path.")
     if "\0" in os.fspath(path):
         raise SpecError(f"{os.fspath(path)!r:.200}: a name of a file must not contain a null character.")
     return Path(path)

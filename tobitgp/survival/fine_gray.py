@@ -22,23 +22,23 @@ ROWS = ("fgstart", "fgstop", "fgstatus", "fgwt", "fgid")
 
 @reads_frames
 def finegray(formula: str, data: Frame, cause: str | int, *, weights: str | None = None) -> pd.DataFrame:
-    r"""Rows by which a model of hazards is Fine and Gray's model of the incidence of one cause.
+    r"""Make weighted rows that turn a hazard model into the Fine-Gray model for the incidence of one cause.
 
     The subdistribution hazard of cause k is :math:`-\frac{d}{dt} \log\{1 - F_k(t)\}`, and its ratios are what
     ``cmprsk::crr`` reports. A row with another event at :math:`t_i` stays at risk of this one with the weight
-    :math:`G(t-) / G(t_i-)`, where G is the probability of not being censored, by Kaplan and Meier's method. Its time
-    is cut where an event of the cause follows a censoring. Fit the rows by
+    :math:`G(t-) / G(t_i-)`, where G is the Kaplan-Meier estimate of the probability of not being censored. Its time
+    is split where an event of the cause follows a censoring. Fit the rows by
     ``tg.fit("Surv(fgstart, fgstop, fgstatus) ~ x", rows, family=tg.PH("spline"), weights="fgwt", cov_type="cluster",
-    cov_kwds={"groups": "fgid"})``: ``hazard_ratios()`` are those of the subdistribution, and one minus
-    ``predict_survival_function()`` is the cumulative incidence of the cause. Incidences of separate fits of all causes
-    can add up to more than one; those of ``Surv(time, cause)`` cannot.
+    cov_kwds={"groups": "fgid"})``. Then ``hazard_ratios()`` returns subdistribution hazard ratios, and one minus
+    ``predict_survival_function()`` is the cumulative incidence of the cause. Incidences from separate fits of all
+    causes can add up to more than one; those of ``Surv(time, cause)`` cannot.
 
     Parameters
     ----------
     formula : str
-        ``"Surv(time, cause)"`` as of competing risks in :func:`tobitgp.fit`; what follows ``~`` is not read.
+        ``"Surv(time, cause)"``, as for competing risks in :func:`tobitgp.fit`; anything after ``~`` is ignored.
     data : DataFrame or dict of columns
-        A row for each subject; rows without a time or a cause are left out. Durations are read in days.
+        One row per subject; rows without a time or a cause are left out. Durations are read in days.
     cause : str or int
         The cause whose incidence is modelled.
     weights : str, optional
@@ -53,14 +53,14 @@ def finegray(formula: str, data: Frame, cause: str | int, *, weights: str | None
     Raises
     ------
     FormulaError, SpecError
-        If the formula is no ``Surv(time, cause)`` of two columns, or the cause is none of the data.
+        If the formula is not ``Surv(time, cause)`` with two columns, or the cause does not occur in the data.
     DataError
         If times or weights cannot be used, or columns have the names of the new ones.
 
     Notes
     -----
-    Standard errors that are clustered by ``fgid`` take G as known, as those of ``coxph`` after ``finegray`` in R;
-    ``crr`` adds the error of G, which hardly changes them.
+    Standard errors clustered by ``fgid`` treat G as known, as those of ``coxph`` after ``finegray`` in R do. ``crr``
+    includes the uncertainty of G, which hardly changes them.
 
     References
     ----------
@@ -85,13 +85,13 @@ def finegray(formula: str, data: Frame, cause: str | int, *, weights: str | None
     needed = [name for name in (written.times.strip("`"), written.column, weights) if name is not None]
     missing = next((name for name in needed if name not in frame), None)
     if missing is not None:
-        raise SpecError(f"finegray() needs a column {missing!r}, which the data do not have.")
+        raise SpecError(f"finegray() requires a column {missing!r}, which the data do not have.")
     taken = next((name for name in ROWS if name in frame), None)
     if taken is not None:
         raise DataError(f"finegray() adds the columns {', '.join(ROWS)}. Rename the column {taken!r}.")
     causes, censored = read_levels(frame[written.column], written)
     if cause not in causes:
-        raise SpecError(f"cause={cause!r} is none of the causes: {', '.join(map(repr, causes))}.")
+        raise SpecError(f"cause={cause!r}: the data have no such cause. Choose one of {', '.join(map(repr, causes))}.")
     kept = (frame[written.times.strip("`")].notna() & frame[written.column].notna()).to_numpy()
     if weights is not None:
         kept &= frame[weights].notna().to_numpy()
@@ -118,8 +118,8 @@ def _read(formula: Any) -> CauseFormula:
     written = read_causes(text)
     if written is None or "," in written.times:
         raise FormulaError(
-            f"formula={formula!r}: finegray() takes the columns of times and causes, as 'Surv(time, cause)'. Late "
-            "entry is not supported; use tg.fit('Surv(start, stop, cause) ~ ...') and its cumulative incidences."
+            f"formula={formula!r}: finegray() requires the columns of times and causes, e.g. 'Surv(time, cause)'. Late "
+            "entry is not supported. Use tg.fit('Surv(start, stop, cause) ~ ...') and its cumulative incidences."
         )
     return written
 
@@ -131,12 +131,12 @@ def _positive(column: pd.Series[Any]) -> Array:
     except (TypeError, ValueError):
         values = np.full(len(column), np.nan)
     if not (np.isfinite(values) & (values > 0.0)).all():
-        raise DataError(f"The column {column.name!r} must hold positive numbers.")
+        raise DataError(f"The column {column.name!r} must contain positive numbers.")
     return values
 
 
 def _intervals(time: Array, seen: BoolArray, case: BoolArray, weight: Array) -> Iterator[tuple[Any, ...]]:
-    """Rows, their begins and ends, and factors of their weights."""
+    """Rows, their starts and stops, and factors of their weights."""
     n = len(time)
     yield np.arange(n), np.zeros(n), time, np.ones(n)
     cuts = np.unique(np.append(time[case], time.max()))

@@ -140,7 +140,7 @@ def test_log_times(data, bound):
 @pytest.mark.parametrize("bound", ["local", "monte_carlo", "karlova"])
 @pytest.mark.parametrize("family", ["student", "weibull", tg.Student(df=4)], ids=str)
 def test_other_noise_is_refused(data, bound, family):
-    with pytest.raises(SpecError, match="'gaussian' and 'lognormal'"):
+    with pytest.raises(SpecError, match="'gaussian' or 'lognormal'"):
         tg.fit("y + 2 ~ gp(x) | censor(1.6, 2.6)", data, family=family, method=tg.VI(bound=bound))
 
 
@@ -159,9 +159,9 @@ def test_interval_and_truncated_rows_have_a_local_bound(data):
 @pytest.mark.parametrize(
     ("formula", "words"),
     [
-        ("interval(lo, hi) ~ gp(x)", "truncated or known to an interval"),
+        ("interval(lo, hi) ~ gp(x)", "truncated or interval-censored"),
         ("y ~ gp(x) | censor(event=event)", "unknown"),
-        ("y ~ gp(x) | censor(-0.4) | truncate(-1)", "truncated or known to an interval"),
+        ("y ~ gp(x) | censor(-0.4) | truncate(-1)", "truncated or interval-censored"),
     ],
 )
 def test_karlova_refuses_rows_without_limits(data, formula, words):

@@ -160,9 +160,9 @@ def test_wrong_options_are_refused_by_name(clipped, options, words):
 
 
 def test_priors_refuse_nonsense():
-    with pytest.raises(SpecError, match="positive median"):
+    with pytest.raises(SpecError, match="median and spread must be positive"):
         tg.LogNormal(0.0, 1.0)
-    with pytest.raises(SpecError, match="positive sd"):
+    with pytest.raises(SpecError, match="sd positive"):
         tg.Normal(0.0, 0.0)
 
 

@@ -12,7 +12,7 @@ FORMULA = "y ~ gp(x) | censor(lower)"
 @pytest.mark.slow
 def test_fit_writes_a_report(table, tmp_path, capsys):
     assert main(["fit", FORMULA, str(table), "--report", str(tmp_path / "fit.html"), "--quiet"]) == 0
-    assert f"The report is in {tmp_path / 'fit.html'}" in capsys.readouterr().out
+    assert f"Saved report to {tmp_path / 'fit.html'}" in capsys.readouterr().out
     assert "<h2>Diagnostics</h2>" in (tmp_path / "fit.html").read_text(encoding="utf-8")
 
 

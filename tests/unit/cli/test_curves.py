@@ -49,7 +49,7 @@ def test_without_groups_and_with_entry(lung, capsys):
         (["time", "dead or not", "--by", "sx"], "--by sx: there is no such column"),
         (["time", "dead or not", "--by", "age"], "42 values"),
         (["time", "dead or not", "--by", "inst"], "have no value"),
-        (["time", "dead or not", "--out", "a.csv"], "the name ends in one of .png, .pdf, .svg"),
+        (["time", "dead or not", "--out", "a.csv"], "the name must end in one of .png, .pdf, .svg"),
     ],
 )
 def test_refusals(lung, options, words, capsys):

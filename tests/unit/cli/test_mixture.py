@@ -77,7 +77,7 @@ def test_saved_mixtures_are_compared(saved, table, tmp_path, capsys):
         (["time ~ mixture(2)", "--hyper", "maximize"], "fits no mixtures"),
         (["time ~ mixture(2)", "--family", "student"], "not supported for mixtures"),
         (["time ~ age", "--method", "em"], "Write y ~ mixture(2)"),
-        (["time ~ age", "--family", "poisson"], "write y ~ mixture(1)"),
+        (["time ~ age", "--family", "poisson"], "Write y ~ mixture(1)"),
     ],
 )
 def test_bad_input_is_one_line(words, message, table, capsys):

@@ -23,7 +23,7 @@ def once(tmp_path_factory):
     tg.datasets.simulate_groot_lucas(rng=1).to_csv(table, index=False)
     with redirect_stdout(out):
         assert main(["fit", FORMULA, str(table), "--hyper", "maximize", "--save", str(path), "--quiet"]) == 0
-    assert f"The fit is in {path}" in out.getvalue()
+    assert f"Saved fit to {path}" in out.getvalue()
     return path, tg.fit(FORMULA, pd.read_csv(table), method=tg.EP(hyper="maximize"))
 
 
@@ -143,7 +143,7 @@ def test_files_of_one_name_go_by_their_paths(saved, tmp_path, capsys):
 
 REFUSED = {
     "no model": (["predict", "missing.tgp", "new.csv"], "There is no file 'missing.tgp'"),
-    "a folder": (["predict", "toy.tgp", "."], "'.' is a folder or a pattern; one file is read at a time"),
+    "a folder": (["predict", "toy.tgp", "."], "'.' is a folder or a pattern. Give the name of one file"),
     "a pattern": (["predict", "toy.tgp", "*.csv"], "'*.csv' is a folder or a pattern"),
     "no data": (["predict", "toy.tgp", "missing.csv"], "There is no file 'missing.csv'"),
     "no column": (["predict", "toy.tgp", "other.csv"], "'x'"),

@@ -128,7 +128,7 @@ def test_weights_words_and_missing_values():
         ("Surv(t0, t, c)", {}, FormulaError, "Late entry"),
         ("t", {}, FormulaError, "times and causes"),
         ("Surv(u, c)", {}, SpecError, "column 'u'"),
-        ("Surv(t, c)", {"cause": "cured"}, SpecError, "none of the causes"),
+        ("Surv(t, c)", {"cause": "cured"}, SpecError, "no such cause"),
         ("Surv(t, c)", {"weights": "v"}, SpecError, "column 'v'"),
         ("Surv(z, c)", {}, DataError, "positive numbers"),
     ],

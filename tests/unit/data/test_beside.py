@@ -45,7 +45,10 @@ def test_data_in_a_dict():
     [
         ("scool", "no column 'scool' for the groups; did you mean 'school'"),
         (list("ab"), "The groups have 2 values for 6 rows"),
-        (["a", None, "b", "b", "a", "a"], "The groups 'groups' are missing in row 1; every row that is used needs one"),
+        (
+            ["a", None, "b", "b", "a", "a"],
+            "The groups 'groups' are missing in row 1. Every row that is used must have a group",
+        ),
         ([1.0, np.nan, 2, 2, 1, np.nan], "missing in rows 1, 5"),
         (np.ones((6, 2)), "2 dimensions"),
         (5, "single value"),
@@ -75,7 +78,7 @@ def test_series_find_their_rows_by_label():
 @pytest.mark.parametrize(
     ("index", "words"),
     [
-        (range(6), r"weights are a Series with labels that the data have not, such as 0; .*weights.to_numpy\(\)"),
+        (range(6), r"weights are a Series with labels that are not in the data, e.g. 0. .*weights.to_numpy\(\)"),
         (list("vvwxyz"), "with repeated labels: v occurs twice"),
         (list("uvwxy"), "The weights have 5 values for 6 rows"),
     ],

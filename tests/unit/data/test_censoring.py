@@ -109,9 +109,9 @@ def test_intervals_left_out_or_taken_at_their_middle():
 BAD = [
     ("interval(lo, hi) ~ x", rows(lo=[3.0] * 5, hi=[1.0] * 5), "above the upper end in rows a, b, c, d, e (3 and 1"),
     ("interval(lo, hi) ~ x", rows(lo=INF, hi=INF), "lower end lo is inf in rows a"),
-    ("interval(lo, hi) ~ x", rows(lo=Y, hi=-INF), "an open end there is inf"),
+    ("interval(lo, hi) ~ x", rows(lo=Y, hi=-INF), "Write inf for an open end"),
     ("interval(log(lo), hi) ~ x", rows(lo=-1.0, hi=1.0), "log(lo) is not a number in rows a"),
-    ("interval(lo, hi) ~ x", rows(lo=["u"] * 5, hi=1.0), "'lo' holds text"),
+    ("interval(lo, hi) ~ x", rows(lo=["u"] * 5, hi=1.0), "'lo' must be numeric but holds text"),
     ("y ~ x | censor(status=s, upper=y2)", rows(y=Y, s=2, y2=[5.0] * 4 + [NAN]), "y2 is missing in row e, coded as"),
     ("y ~ x | censor(status=s, upper=y2)", rows(y=Y, s=2, y2=0.0), "above the upper end in rows a, b"),
     ("y ~ x | censor(status=s)", rows(y=Y, s=[0, 2, 0, 0, 0]), "censor(status=s, upper=y2)"),

@@ -82,7 +82,7 @@ def test_dates_are_replayed_and_may_be_missing():
 )
 @pytest.mark.parametrize("zone", [None, "Europe/Paris"])
 def test_bare_dates_are_refused_with_the_remedy(formula, zone):
-    with pytest.raises(DataError, match=r"Column 't' holds dates; write decimal_year\(t\) in the formula"):
+    with pytest.raises(DataError, match=r"Column 't' holds dates. Write decimal_year\(t\) in the formula"):
         ready(formula, frame(pd.to_datetime(DAYS, format="ISO8601").tz_localize(zone)))
 
 
@@ -93,13 +93,15 @@ def test_a_column_both_bare_and_as_dates_is_refused():
 
 @pytest.mark.parametrize(("values", "held"), [(np.arange(5.0), "numbers"), (DAYS, "text")])
 def test_decimal_year_takes_dates_only(values, held):
-    with pytest.raises(DataError, match=rf"decimal_year\(t\) takes dates, and column 't' holds {held}.*pd.to_datetime"):
+    with pytest.raises(
+        DataError, match=rf"decimal_year\(t\) requires dates, but column 't' holds {held}.*pd.to_datetime"
+    ):
         ready("y ~ gp(decimal_year(t))", frame(values))
 
 
 def test_new_data_of_another_type_are_refused():
     state = ready("y ~ gp(decimal_year(t))", frame(pd.to_datetime(DAYS, format="ISO8601"))).state
-    with pytest.raises(DataError, match="takes dates"):
+    with pytest.raises(DataError, match="requires dates"):
         state.replay({"t": [2020.5]})
     with pytest.raises(DataError, match="holds dates"):
         ready("y ~ gp(x)", frame(0.0)).state.replay({"x": pd.to_datetime(["2020-01-01"])})
@@ -125,7 +127,7 @@ def test_two_dates_differ_by_days():
 
 
 def test_a_date_less_a_number_is_refused():
-    with pytest.raises(DataError, match=r"'t' holds dates; write decimal_year\(t\).* or make dates of 'x' too"):
+    with pytest.raises(DataError, match=r"'t' holds dates. Write decimal_year\(t\).* or convert 'x' to dates, too"):
         ready("Surv(t - x, d) ~ 1", frame(pd.to_datetime(DAYS, format="ISO8601"), d=1))
 
 

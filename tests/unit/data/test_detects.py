@@ -52,7 +52,7 @@ def test_mixed_columns_are_refused_anywhere_else():
             prepare(parse_formula(formula), data)
     with pytest.raises(DataError, match="'m' hold"):
         prepare(parse_formula("y ~ x"), data, weights="m")
-    with pytest.raises(FormulaError, match="leave out"):
+    with pytest.raises(FormulaError, match="Leave out"):
         prepare(parse_formula("m ~ x | censor(0)"), data)
 
 

@@ -59,7 +59,7 @@ def test_every_function_works_row_by_row(name):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("g", "'g' holds text where a number is needed, in rows 0, 1, 2, 3: 'm', 'f'"),
+        ("g", "'g' must be numeric but holds text in rows 0, 1, 2, 3: 'm', 'f'"),
         ("log(g)", "holds text"),
         ("g > 'a'", "== and !="),
         ("x == 'a'", "cannot be compared with the text 'a'"),

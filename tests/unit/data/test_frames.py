@@ -370,7 +370,7 @@ def test_a_query_that_fails_says_whose_it_is():
     pl = pytest.importorskip("polars")
     with pytest.raises(DataError, match="a polars LazyFrame, cannot be read"):
         tg.fit("y ~ x", pl.scan_csv("there_is_no_such_file.csv"))
-    with pytest.raises(DataError, match="Data are a DataFrame"):
+    with pytest.raises(DataError, match="data must be a DataFrame"):
         tg.fit("y ~ x", [1, 2])
 
 

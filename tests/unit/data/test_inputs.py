@@ -46,20 +46,20 @@ def test_inputs_are_in_the_order_of_the_factors(terms, expected):
 @pytest.mark.parametrize(
     ("terms", "remedy"),
     [
-        ("g:gp(x)", r"write gp\(x, by=g\)"),
-        ("gp(x, z):g", r"write gp\(x, z, by=g\)"),
+        ("g:gp(x)", r"Write gp\(x, by=g\)"),
+        ("gp(x, z):g", r"Write gp\(x, z, by=g\)"),
         ("gp(x):gp(z):g", r"C\(g\) in the product"),
-        ("gp(g, kernel='linear')", r"write gp\(x, by=g\)"),
+        ("gp(g, kernel='linear')", r"Write gp\(x, by=g\)"),
     ],
 )
 def test_text_has_no_slope(terms, remedy):
-    with pytest.raises(DataError, match=rf"Column 'g' holds text, and .* has a slope of it; .*{remedy}"):
+    with pytest.raises(DataError, match=rf"Column 'g' holds text, so .* cannot have a slope in it. .*{remedy}"):
         ready(terms)
 
 
 def test_an_input_that_is_always_zero_has_no_slope():
     for terms in ("zero:gp(x)", "gp(x, zero, kernel='linear')", "{g == 'c'}:gp(x)"):
-        with pytest.raises(DataError, match="is 0 in every row and has no slope; leave it out"):
+        with pytest.raises(DataError, match=r"is 0 in every row, so it has no slope. Leave it out"):
             ready(terms)
     assert ready("gp(zero)").design.X[0].tolist() == [[0.0]] * 4
     training = ready("z:gp(x)")

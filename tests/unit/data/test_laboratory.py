@@ -115,9 +115,9 @@ def test_limits_are_on_the_scale_of_the_response():
 
 @pytest.mark.parametrize("limit", [np.nan, -np.inf])
 def test_a_non_detect_needs_its_limit(limit):
-    with pytest.raises(DataError, match="Non-detects need a limit, and limit is not a finite number in row 1"):
+    with pytest.raises(DataError, match="Non-detects must have a limit, but limit is not a finite number in row 1"):
         read("y ~ x | censor(limit, nondetect=flag)", y=[1.0, 0, 2], flag=[0, 1, 0], limit=[1, limit, 1])
-    with pytest.raises(DataError, match="Non-detects need a limit, and limit is not a finite number in row 1"):
+    with pytest.raises(DataError, match="Non-detects must have a limit, but limit is not a finite number in row 1"):
         read("y ~ x | censor(limit)", y=["1", "ND", "2"], limit=[1, limit, 1])
 
 
@@ -131,16 +131,16 @@ def test_text_without_a_number_is_below_the_limit_of_its_row():
 
 
 REFUSED = {
-    "no limit": ("y ~ x", ["ND", "1"], r"holds 'ND' in row 0, without a limit; write \| censor\(limit\)"),
-    "contradiction": ("y ~ x | censor(limit)", ["ND", "<2"], r"not those of limit in row 1 \(<2 beside 1\)"),
+    "no limit": ("y ~ x", ["ND", "1"], r"holds 'ND' in row 0, without a limit. Write \| censor\(limit\)"),
+    "contradiction": ("y ~ x | censor(limit)", ["ND", "<2"], r"differ from limit in row 1 \(<2 and 1\)"),
     "decimal comma": ("y ~ x", ["1,5", "2"], r"df\['y'\] = df\['y'\].replace\(',', '.', regex=True\)"),
     "thousands": ("y ~ x", ["1,500.5", "2"], r"df\['y'\].replace\(',', '', regex=True\) where they part thousands"),
     "unit": ("y ~ x", ["<2 mg/l", "3"], r"'mg/l' is not part of a number .*replace\('\\\\s\*mg/l', '', regex=True\)"),
     "units": ("y ~ x", ["3.1ug/L", "2 mg/L"], "'ug/L', 'mg/L' are not parts of a number: convert the column"),
     "qualifier": ("y ~ x", ["3.1 B", "2"], "'B' is a qualifier of the laboratory, not a unit"),
     "contrary": ("y ~ x", [">5 U", "2"], "holds numbers, limits such as '<0.5' and '>100'"),
-    "only text": ("y ~ x | censor(limit)", ["1", "2 J"], "holds text where a number is needed"),
-    "an expression": ("log(y) ~ x | censor(limit)", ["ND", "1"], r"write y ~ ... \| censor\(limit\), with family="),
+    "only text": ("y ~ x | censor(limit)", ["1", "2 J"], "must be numeric but holds text"),
+    "an expression": ("log(y) ~ x | censor(limit)", ["ND", "1"], r"Write y ~ ... \| censor\(limit\), with family="),
 }
 
 
@@ -159,7 +159,7 @@ def test_the_remedies_are_what_helps():
 
 @pytest.mark.parametrize("part", ["Cen(y, flag) ~ x", "y ~ x | censor(nondetect=flag)", "y ~ x | censor(limit, 4)"])
 def test_text_says_by_itself_what_is_not_detected(part):
-    with pytest.raises(FormulaError, match=r"non-detects such as 'ND'.*write y ~ ... \| censor\(limit\)"):
+    with pytest.raises(FormulaError, match=r"non-detects such as 'ND'.*Write y ~ ... \| censor\(limit\)"):
         read(part, y=["ND", "1"], flag=[1, 0], limit=[1.0, 1.0])
 
 

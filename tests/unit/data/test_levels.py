@@ -167,7 +167,7 @@ def test_many_numbers_make_no_curves(frame):
 
 
 def test_by_a_number_is_a_slope_in_mgcv(frame):
-    with pytest.raises(SpecError, match=r"varying slope in mgcv: write k:gp\(x\).*gp\(x, kernel=\"matern32\", by=k\)"):
+    with pytest.raises(SpecError, match=r"varying slope in mgcv. Write k:gp\(x\).*gp\(x, kernel=\"matern32\", by=k\)"):
         ready("s(x, bs='gp', by=k)", frame)
     assert ready("s(x, bs='gp', by=g)", frame).design.groups[0].size == 3
     assert ready("hsgp(x, by=k)", frame).design.groups[0].size == 3
@@ -175,9 +175,9 @@ def test_by_a_number_is_a_slope_in_mgcv(frame):
 
 def test_groups_that_cannot_be_told_apart(frame):
     for term in ("re(when)", "gp(x, by=when)", "gp(decimal_year(when)) + re(when)"):
-        with pytest.raises(DataError, match=r"'when' holds dates, which make no groups; make text of it"):
+        with pytest.raises(DataError, match=r"'when' holds dates, which cannot be groups. Convert it to text"):
             ready(term, frame)
-    with pytest.raises(DataError, match="too large to tell groups apart"):
+    with pytest.raises(DataError, match="too large to distinguish groups"):
         ready("re(id)", frame.assign(id=frame["id"] + 2**60))
     with pytest.raises(DataError, match="'half' is not a finite number in row 3"):
         ready("re(half)", frame.assign(half=frame["half"].where(frame.index != 3, np.inf)))

@@ -47,7 +47,7 @@ def test_rows_that_cannot_be_are_named(lower, upper, window, words):
 
 
 def test_times_must_be_positive():
-    with pytest.raises(DataError, match=r"positive times: row 1 holds 0\."):
+    with pytest.raises(DataError, match=r"positive response: row 1 holds 0\."):
         outcome(response([1.0, 0.0], [1.0, 0.0]), log_time=True)
 
 

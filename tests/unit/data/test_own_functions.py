@@ -131,7 +131,7 @@ def test_calls_that_are_refused(marked, words):
     [
         (
             lambda x: None,
-            r"The function f\(\) gave an array of shape \(\) and type object; one number for each of the 4",
+            r"The function f\(\) returned an array of shape \(\) and type object. Return one number for each of the 4",
         ),
         (lambda x: 1 // 0, r"The function f\(\) failed: ZeroDivisionError: "),
     ],

@@ -41,7 +41,7 @@ def ready(formula, data, **options):
 
 
 def test_limits(frame):
-    with pytest.warns(UserWarning, match="3 values lie beyond the limits .rows row0, row9, row10."):
+    with pytest.warns(UserWarning, match="3 values are beyond the limits .rows row0, row9, row10."):
         training = ready("y ~ gp(x) | censor(lower, 1)", frame)
     response = training.response
     assert training.counts == {"exact": 7, "left": 2, "right": 3, "interval": 0, "dropped": 0}
@@ -168,7 +168,7 @@ BAD = [
     ("y", [1j] * N, "y ~ gp(x)", "complex"),
     ("y", ["<0.5"] * N, "log(y) ~ gp(x)", "family='lognormal'"),
     ("y", ["<0.5", "n.d."] * 6, "y ~ gp(x)", "'n.d.' in rows row1, row3"),
-    ("y", ["0.5"] * N, "y ~ gp(x) | censor(0)", "holds text where a number is needed"),
+    ("y", ["0.5"] * N, "y ~ gp(x) | censor(0)", "must be numeric but holds text"),
     ("time", -1.0, "Surv(time, d) ~ gp(x)", "negative in row row4"),
     ("x", np.inf, "y ~ gp(x)", "Column 'x' is not a finite number in row row4"),
     ("x", np.inf, "y ~ x", "Column 'x' is not a finite number in row row4"),
@@ -176,8 +176,8 @@ BAD = [
     ("z", -1.0, "y ~ gp(log(z))", "log(z) of gp(log(z)) is not a finite number in row row4"),
     ("z", -1.0, "y ~ log(z)", "log(z) of the linear part is not a finite number in row row4"),
     ("z", 0.0, "y ~ offset(1/z)", "offset(1/z) is not a finite number in row row4"),
-    ("x", ["a"] * N, "y ~ gp(x)", "'x' holds text"),
-    ("x", ["a"] * N, "y ~ offset(x)", "'x' holds text"),
+    ("x", ["a"] * N, "y ~ gp(x)", "'x' must be numeric but holds text"),
+    ("x", ["a"] * N, "y ~ offset(x)", "'x' must be numeric but holds text"),
     ("x", pd.Series([1] * N, dtype=object), "y ~ x", "pd.to_numeric"),
     ("lower", np.nan, "y ~ gp(x) | censor(lower)", "lower limit lower is missing in row row4"),
     ("lower", -1.0, "y ~ gp(x) | censor(log(lower))", "missing in rows row0"),
@@ -187,8 +187,8 @@ BAD = [
     ("lower", 1.0, "y ~ gp(x) | censor(lower, upper)", "equal to the upper limit in row row4"),
     ("lower", 3.0, "y ~ gp(x) | censor(1, 0)", "rows row0, row1, row2, row3, row4 and 7 more"),
     ("lower", 3.0, "y ~ gp(x) | censor(0, 0)", "equal"),
-    ("lower", 3.0, "y ~ gp(x) | censor(inf)", "no lower limit is -inf"),
-    ("lower", ["a"] * N, "y ~ gp(x) | censor(lower)", "'lower' holds text"),
+    ("lower", 3.0, "y ~ gp(x) | censor(inf)", "Write -inf for no lower limit"),
+    ("lower", ["a"] * N, "y ~ gp(x) | censor(lower)", "'lower' must be numeric but holds text"),
     ("d", 2, "y ~ gp(x) | censor(event=d)", "censor(event=d == 2)"),
     ("d", [1, 2] * 6, "Surv(time, d) ~ gp(x)", "Surv(time, d == 2)"),
     ("d", ["no", "yes"] * 6, "Surv(time, d) ~ gp(x)", "d == 'yes'"),
@@ -229,7 +229,7 @@ def test_nothing_to_fit(frame):
     empty = frame.assign(x=np.nan)
     with pytest.raises(DataError, match=r"No row is left: missing values in 'x' \(12\)"):
         ready("y ~ gp(x)", empty)
-    with pytest.raises(DataError, match=r"No row is left: all 12 have weight 0\.$"):
+    with pytest.raises(DataError, match=r"No row is left: all 12 have weight 0\. Give"):
         ready("y ~ gp(x)", frame, weights=np.zeros(N))
     with pytest.raises(DataError, match=r"missing values in 'x' \(7\), and 5 rows of weight 0\.$"):
         ready("y ~ gp(x)", empty, weights=np.r_[np.zeros(5), np.ones(N - 5)])
@@ -302,7 +302,9 @@ def test_rows_that_say_nothing_of_a_time_are_dropped(frame, formula):
     data = frame.assign(lo=frame["time"], hi=frame["time"], t=frame["time"], cap=np.inf)
     data.loc[["row2", "row6"], ["lo", "hi", "t", "d", "cap"]] = [0.0, np.inf, 0.0, 0, 0.0]
     data.loc["row6", "lo"] = -1.0
-    with pytest.warns(UserWarning, match=r"2 rows say nothing of a positive response \(rows row2, row6\).*dropped"):
+    with pytest.warns(
+        UserWarning, match=r"2 rows have no information about a positive response \(rows row2, row6\).*dropped"
+    ):
         training = ready(formula, data, log_time=True)
     assert training.counts["dropped"] == 2
     assert sum(training.counts.values()) == N
@@ -314,5 +316,5 @@ def test_rows_that_say_nothing_of_a_time_are_dropped(frame, formula):
 
 
 def test_no_row_that_says_anything_of_a_time(frame):
-    with pytest.raises(DataError, match="No row is left: 12 rows say nothing"):
+    with pytest.raises(DataError, match="No row is left: 12 rows have no information"):
         ready("interval(zero, d) ~ x", frame.assign(zero=0.0, d=np.inf), log_time=True)

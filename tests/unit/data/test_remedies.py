@@ -129,7 +129,7 @@ def test_compound_flags_of_pandas_are_told_how_to_be_written(written, left):
         ("(q == 'U') and (x > 1)", r"\(x > 1\) \* \(z < 2\)"),
         ("not q", "x != 1"),
         ("(q == 'U') & (x > 1)", r"\(x > 1\) \* \(z < 2\)"),
-        ("q == 1", "cannot be compared with 1; write '1' in quotes"),
+        ("q == 1", "cannot be compared with 1. Write '1' in quotes"),
     ],
 )
 def test_other_ways_of_python(written, words):

@@ -240,7 +240,7 @@ def test_new_data_as_a_dict(frame):
 
 def test_a_factor_of_one_level_warns(frame):
     frame["g"] = "a"
-    with pytest.warns(UserWarning, match="'g' has the one level 'a'"):
+    with pytest.warns(UserWarning, match="'g' has only the level 'a'"):
         training = ready("y ~ x + g", frame)
     assert training.design.columns == ("Intercept", "x")
     same(training.state.replay(frame)[0], training.design, np.arange(N))
@@ -262,7 +262,7 @@ def test_limits_that_are_columns_must_be_there(frame):
     state = ready("y ~ gp(x) | censor(2 * l)", frame).state
     new = frame.assign(l=np.arange(N, dtype=float))
     assert state.limits(new)[0].tolist() == (2.0 * np.arange(N)).tolist()
-    with pytest.raises(SpecError, match="lack 'l'"):
+    with pytest.raises(SpecError, match="Add 'l' to the new data"):
         state.limits(frame[["x"]])
     new.loc[4, "l"] = np.nan
     with pytest.raises(DataError, match="missing in row 4"):

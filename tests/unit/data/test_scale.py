@@ -75,7 +75,7 @@ def test_as_plain_data_and_back(frame, terms):
 
 def test_a_formula_of_another_scale_does_not_fit_what_was_learned(frame):
     state = ready("y ~ x", "~ z", frame).state
-    with pytest.raises(DataError, match="the columns of the noise scale are not those of the formula"):
+    with pytest.raises(DataError, match="The columns of the noise scale are not those of the formula"):
         restore_linear(plain_linear(state.scale.linear, state.scale.spec, state.levels), parse_scale_formula("~ x"))
 
 
@@ -128,11 +128,11 @@ def test_rows_left_out_are_left_out_of_the_scale(frame):
     ("sigma", "message"),
     [
         ("~ z + I(2 * z)", r"'I\(2 \* z\)' of the noise scale is determined by 'z'"),
-        ("~ one", "'one' of the noise scale is constant, and so the same as the intercept"),
+        ("~ one", "'one' of the noise scale is constant, like the intercept"),
         ("~ 0 + I(0 * z)", "of the noise scale is 0 in every row"),
         ("~ log(x)", r"log\(x\) of the noise scale is not a finite number in row"),
         ("~ offset(log(x))", r"offset\(log\(x\)\)"),
-        ("~ day", r"write decimal_year\(day\)"),
+        ("~ day", r"Write decimal_year\(day\)"),
         ("~ C(g, Treatment('q'))", "The noise scale .* cannot be computed: there is no level"),
     ],
 )

@@ -66,7 +66,7 @@ def test_a_code_that_is_missing_leaves_its_row_out():
 def test_only_surv_asks_for_its_family():
     data = table().assign(lo=lambda d: d["y"], hi=lambda d: d["y"] + 1)
     assert tg.Model("interval(lo, hi) ~ x", data)._rows.family.name == "gaussian"
-    with pytest.raises(SpecError, match="'gaussian' is a normal distribution"):
+    with pytest.raises(SpecError, match="'gaussian' models the time itself as normal"):
         tg.Model("Surv(lo, hi, type='interval2') ~ x", data)
     assert tg.Model("Surv(lo, hi, type='interval2') ~ x", data, family="gaussian")
 

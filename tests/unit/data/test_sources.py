@@ -172,7 +172,7 @@ def test_paths_that_lead_nowhere(tmp_path, monkeypatch, path, words):
 def test_what_needs_rows_in_memory_says_so(frame, folder):
     with pytest.raises(SpecError, match="cov_type='HC0' is not available for partitioned data"):
         quietly(tg.fit, "y ~ x | censor(-0.6)", folder, cov_type="HC0")
-    with pytest.raises(SpecError, match="name of one of their columns"):
+    with pytest.raises(SpecError, match="must be the name of a column"):
         tg.fit(FORMULA, folder, weights=np.ones(60))
     with pytest.raises(DataError, match="no column 'v' for the weights"):
         tg.fit(FORMULA, folder, weights="v")

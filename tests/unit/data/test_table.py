@@ -65,7 +65,7 @@ def test_text_and_categories_become_factors(series, levels):
     [
         (pd.Series([1, 2.5, None], dtype=object), "pd.to_numeric"),
         (pd.Series([True, None], dtype=object), "object"),
-        (pd.Series([[1], [2]], dtype=object), "holds list; give numbers or text"),
+        (pd.Series([[1], [2]], dtype=object), "holds list. Give numbers or text"),
         (pd.Series([1, "a", 2, "b"], dtype=object), "rows 1, 3"),
         (pd.Series([datetime.date(2020, 1, 1), "a"], dtype=object), "date, str mixed"),
         (pd.Series([datetime.date(2020, 1, 1), 1.0], dtype=object), "date, float mixed"),

@@ -151,7 +151,7 @@ def test_a_page_in_place_of_the_data_is_refused(folder, monkeypatch, name, page)
         source = SOURCES[name]
         urls = (f"{address}/page",) * len(source.urls)
         monkeypatch.setitem(SOURCES, name, replace(source, urls=urls, raw_sha256=None, installed=None))
-        with pytest.raises(DataError, match=rf"/page gives is not data set '{name}'|'{name}' has changed") as refused:
+        with pytest.raises(DataError, match=rf"/page .* data set '{name}'|'{name}' has changed") as refused:
             fetch(name)
     assert ("web page" in str(refused.value)) == (b"<html" in page)
     assert not folder.exists()

@@ -158,10 +158,10 @@ def test_fits_without_rows_refuse(lung, kind, tmp_path):
 
 def test_what_a_picture_cannot_show_is_refused(lung, times):
     left = tg.fit("nh4 ~ time | censor(limit)", tg.datasets.load("nh4"), family="lognormal")
-    with pytest.raises(SpecError, match="takes right-censored rows"):
+    with pytest.raises(SpecError, match="requires right-censored rows"):
         left.plot_calibration(time=0.01)
     late = tg.fit("t ~ x | truncate(early, inf)", times, family="lognormal")
-    with pytest.raises(SpecError, match="needs landmark="):
+    with pytest.raises(SpecError, match="requires landmark="):
         late.plot_calibration(time=1.0)
     right = tg.fit("Surv(time, event) ~ age", lung, family="gaussian")
     with pytest.raises(SpecError):

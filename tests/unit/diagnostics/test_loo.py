@@ -272,7 +272,7 @@ def test_what_is_not_offered_is_refused(fitted):
             fitted.loo(method="psis", draws=draws)
     if isinstance(fitted, tg.GPResults):
         return
-    with pytest.raises(SpecError, match="has none"):
+    with pytest.raises(SpecError, match="requires a fit with the sites"):
         fitted.loo(method="ep")
 
 

@@ -192,7 +192,7 @@ def test_shapes():
         (lambda d: d.interval(1.5), SpecError, "confidence=1.5"),
         (lambda d: d.rvs((3, 7)), SpecError, "size has shape"),
         (lambda d: d.kl(stats.norm()), SpecError, "get_distribution"),
-        (lambda d: d.kl(shown(normal(MU[:2], SD[:2]))), SpecError, "as many rows as here, 3"),
+        (lambda d: d.kl(shown(normal(MU[:2], SD[:2]))), SpecError, "must have 3 rows, as here"),
     ],
 )
 def test_bad_input(call, error, words):

@@ -15,15 +15,15 @@ CASES = {
     "unsorted": (lambda: make_daily().iloc[[0, 2, 1, *range(3, 60)]], r"1 days \(2001-01-02\) come before"),
     "doubled": (lambda: make_daily().iloc[[0, 1, 1, 2]], r"1 days \(2001-01-02\) occur twice"),
     "missing flow": (lambda: spoil("q", 3, np.nan), r"1 days \(2001-01-04\) have no discharge"),
-    "zero flow": (lambda: spoil("q", 3, 0.0), r"2001-01-04\).*log\(q \+ c\)"),
+    "zero flow": (lambda: spoil("q", 3, 0.0), r"2001-01-04\).*plus a constant"),
     "many": (lambda: make_daily().assign(q=-1.0), r"1461 days \(2001-01-01, .* and 1456 more\)"),
-    "missing date": (lambda: spoil("date", 3, None), "is missing in 1 rows"),
-    "no dates": (lambda: make_daily().assign(date=range(1461)), "a column of dates is needed"),
-    "no numbers": (lambda: make_daily().assign(q="high"), "a column of numbers is needed"),
+    "missing date": (lambda: spoil("date", 3, None), "is missing in 1 daily rows"),
+    "no dates": (lambda: make_daily().assign(date=range(1461)), "must be a column of dates"),
+    "no numbers": (lambda: make_daily().assign(q="high"), "must be a column of numbers"),
     "one day": (lambda: make_daily().head(1), "fewer than two days"),
     "times of several zones": (
         lambda: {"date": ["2001-01-01T00:00+01:00", "2001-07-01T00:00+02:00"], "q": [1.0, 2.0]},
-        "a column of dates is needed",
+        "must be a column of dates",
     ),
     "no table": (lambda: None, "not NoneType"),
     "unequal lengths": (lambda: {"date": ["2001-01-01"], "q": [1.0, 2.0]}, "length"),
@@ -51,12 +51,12 @@ def test_days_of_a_time_zone_are_those_of_its_clocks(zone):
 
 
 def test_a_model_without_discharge_is_refused():
-    with pytest.raises(SpecError, match=r"no 'q'.*it uses 'date', 'log_q'.*gp\(log\(q\)\)"):
+    with pytest.raises(SpecError, match=r"not use the discharge column 'q' .it uses 'date', 'log_q'.*gp\(log\(q\)\)"):
         read_daily(make_daily(), "q", "date", ("date", "log_q"))
 
 
 def test_columns_that_days_lack_are_named():
-    with pytest.raises(SpecError, match=r"needs 'year' of every day.*decimal_year\(date\)"):
+    with pytest.raises(SpecError, match=r"requires 'year' for every day.*decimal_year\(date\)"):
         read_daily(make_daily(), "q", "date", ("year", "q"))
 
 
@@ -88,7 +88,7 @@ def test_the_29th_of_february_counts_as_the_28th():
 
 def test_a_record_without_a_whole_year_and_unknown_periods_are_refused():
     dates = read_daily(make_daily("2001-03-01", "2001-12-31"), "q", "date", ("q",)).dates
-    with pytest.raises(DataError, match="no whole water year"):
+    with pytest.raises(DataError, match="no complete water year"):
         read_periods("water_year", dates)
     with pytest.raises(SpecError, match="by='week'"):
         read_periods("week", dates)

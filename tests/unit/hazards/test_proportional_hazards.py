@@ -608,7 +608,9 @@ def test_times_after_the_last_exit_rest_on_the_prior(smooth, lung):
     ):
         with pytest.warns(ApproximationWarning, match="after the last exit, 1022: the baseline hazard returns"):
             ask()
-    assert "After the last exit, 1022, the baseline hazard returns to its trend in log time" in " ".join(smooth.summary().notes)
+    assert "After the last exit, 1022, the baseline hazard returns to its trend in log time" in " ".join(
+        smooth.summary().notes
+    )
     varying = tg.fit("Surv(time, event) ~ age + tv(sex)", lung, family="ph", method=tg.EP(hyper="maximize"))
     assert "and the coefficients of sex to their priors" in " ".join(varying.summary().notes)
 

@@ -325,7 +325,10 @@ NOT_SUPPORTED = {
     "weights": (lambda: tg.fit(f"y ~ {TERM}", {"x": X, "y": Y, "w": 2}, fixed=FIXED, weights="w"), "weights= out"),
     "inducing": (lambda: fit(Y, 0.3, method=tg.EP(inducing=4)), "inducing= out"),
     "sigma": (lambda: fit(Y, 0.3, sigma="~ x"), "no scale that sigma= could be of"),
-    "no process": (lambda: tg.fit("y ~ x", {"x": X, "y": Y}, fixed={"sigma": 0}, method="ep"), r"Add gp\(\)"),
+    "not supported for processes": (
+        lambda: tg.fit("y ~ x", {"x": X, "y": Y}, fixed={"sigma": 0}, method="ep"),
+        r"Add gp\(\)",
+    ),
     "truncated": (lambda: tg.fit(f"y ~ {TERM} | truncate(-2)", {"x": X, "y": Y}, fixed=FIXED), "truncated rows"),
     "groups": (
         lambda: tg.fit("y ~ gp(x) + re(g)", {"x": X, "y": Y, "g": list("aabbccdde")}, fixed={"sigma": 0}),

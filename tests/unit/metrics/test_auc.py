@@ -34,11 +34,11 @@ def test_order_of_scores_is_all_that_counts():
     ("given", "message"),
     [
         ({"times": None}, "times= must be given with scores"),
-        ({"times": [0.5, 2.0]}, "times holds 0.5, by which no test row has had its event"),
+        ({"times": [0.5, 2.0]}, "times= holds 0.5, but no test row had its event by then"),
         ({"times": [2.0, 1.0]}, "ascending order"),
-        ({"times": [4.0]}, "times of 0 or more and below 4"),
-        ({"survival_frame": [1, 2]}, "survival_frame has 2 rows where 4 are needed"),
-        ({"train": ([0.5], [0])}, "the event of a test row at time 1 .* cannot be weighted"),
+        ({"times": [4.0]}, "times must be 0 or more, and below 4"),
+        ({"survival_frame": [1, 2]}, "survival_frame has 2 rows, but must have 4"),
+        ({"train": ([0.5], [0])}, "The event of a test row at time 1 .* cannot be weighted"),
     ],
 )
 def test_bad_input_is_named(given, message):

@@ -44,17 +44,17 @@ def test_one_time_before_the_first_event_and_steps_are_allowed():
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ({"times": [1.0, 4.0]}, DataError, "times holds 4: times of 0 or more and below 4 are needed"),
-        ({"times": [-1.0]}, DataError, "times holds -1: times of 0 or more"),
-        ({"times": [3.5]}, DataError, "times holds 3.5 lies outside the times 0 to 3"),
-        ({"times": "late"}, DataError, "times holds 'late': numbers"),
-        ({"frame": FRAME[[0, 1]]}, DataError, "survival_frame has 2 columns where 3 are needed, one a row"),
-        ({"frame": FRAME.iloc[[0, 1, 1]].set_axis([1.0, 2.0, 3.0])[[0, 1]]}, DataError, "its transpose has as many"),
-        ({"train": [1.0, 2.0]}, SpecError, 'train= takes a pair of time and event, as train=.df."time".'),
-        ({"test": ([1.0, 2.0], [1, 2])}, DataError, "the event of test is neither 0 nor 1 in row 1"),
-        ({"test": ([1.0, -2.0], [1, 1])}, DataError, "the time of test is negative in row 1"),
-        ({"train": ([1.0, 2.0], [1, 0])}, DataError, "the event of a test row at time 2.5 .* only up to time 1"),
-        ({"train": ([1.0, 3.0], [1, 0])}, DataError, "times holds 3 .* only up to time 1"),
+        ({"times": [1.0, 4.0]}, DataError, "times= holds 4: times must be 0 or more, and below 4"),
+        ({"times": [-1.0]}, DataError, "times= holds -1: times must be 0 or more"),
+        ({"times": [3.5]}, DataError, "Time 3.5 is outside the times 0 to 3"),
+        ({"times": "late"}, DataError, "times holds 'late': values must be numbers"),
+        ({"frame": FRAME[[0, 1]]}, DataError, "survival_frame= has 2 columns, but must have 3, one per row"),
+        ({"frame": FRAME.iloc[[0, 1, 1]].set_axis([1.0, 2.0, 3.0])[[0, 1]]}, DataError, "Transpose it"),
+        ({"train": [1.0, 2.0]}, SpecError, 'train= must be a pair of time and event, e.g. train=.df."time".'),
+        ({"test": ([1.0, 2.0], [1, 2])}, DataError, "The event of test is neither 0 nor 1 in row 1"),
+        ({"test": ([1.0, -2.0], [1, 1])}, DataError, "The time of test is negative in row 1"),
+        ({"train": ([1.0, 2.0], [1, 0])}, DataError, "The event of a test row at time 2.5 .* only up to time 1"),
+        ({"train": ([1.0, 3.0], [1, 0])}, DataError, "Time 3 .* only up to time 1"),
     ],
 )
 def test_bad_input_is_named(given, error, message):
@@ -73,5 +73,5 @@ def test_curves_in_another_order_than_the_rows_are_refused():
 
 @pytest.mark.parametrize("times", [[1.0], [2.0, 1.0], [1.0, 1.0]])
 def test_an_integral_needs_ascending_times(times):
-    with pytest.raises(DataError, match="two at least, each later than the one before"):
+    with pytest.raises(DataError, match="at least two, in ascending order"):
         integrated_brier_score(TRAIN, TEST, FRAME, times)

@@ -27,7 +27,9 @@ def test_a_censoring_at_the_time_of_an_event_comes_after_it():
 
 def test_what_is_beyond_the_rows_is_refused_in_words():
     distribution = distribution_of([1.0, 2.0, 3.0], [True, False, True])
-    with pytest.raises(DataError, match=r"time 4 \(one of 2 such times\) cannot be .* only up to time 3\. Ask for"):
+    with pytest.raises(
+        DataError, match=r"time 4 \(one of 2 such times\) cannot be .* only up to time 3\. Choose earlier"
+    ):
         distribution.weights(np.array([1.0, 5.0, 4.0]), "time")
     last = distribution_of([1.0, 2.0, 3.0], [True, True, False])
     with pytest.raises(DataError, match=r"time 3 .* only up to time 2"):

@@ -115,7 +115,9 @@ def test_a_landmark_judges_incidence_given_that_nothing_had_happened():
     half = brier_score(pair, pair, frame, 4.0, **how)
     twin = pd.DataFrame(np.vstack([np.zeros(200), frame.loc[5.0] / 2.0]), index=[3.0, 4.0])
     assert half.iloc[0] == pytest.approx(brier_score(pair, pair, twin, 4.0, **how).iloc[0])
-    with pytest.raises(DataError, match=r"holds incidence by the landmark 3: give it for rows without an event by"):
+    with pytest.raises(
+        DataError, match=r"holds incidence before the landmark 3. Give the incidence conditional on no event by"
+    ):
         brier_score(pair, pair, twin.set_axis([2.0, 3.0]).reindex([2.0, 3.0, 4.0]).ffill(), 3.5, **how)
 
 
@@ -188,15 +190,20 @@ RISING = pd.DataFrame([[0.1] * 4, [0.3] * 4], index=[1.0, 3.0])
 @pytest.mark.parametrize(
     ("event", "cause", "error", "message"),
     [
-        ([0, 1, 2, 1], None, DataError, "neither 0 nor 1 in row 2 .*; of several causes choose one by cause="),
-        ([0, 1, 2, 1], 3, DataError, "cause=3: no row of the event of .* had such an event; the causes there are 1, 2"),
-        ([0, 1, 2, 1], 0, DataError, "cause=0: no row of the event of .* had such an event"),
-        ([0, 1, 2, 1], [1], SpecError, r"cause=\[1\]: one of the causes is needed"),
+        (
+            [0, 1, 2, 1],
+            None,
+            DataError,
+            "neither 0 nor 1 in row 2 .*; if there are several causes, choose one with cause=",
+        ),
+        ([0, 1, 2, 1], 3, DataError, "cause=3: no row has such an event. Choose one of 1, 2"),
+        ([0, 1, 2, 1], 0, DataError, "cause=0: no row has such an event"),
+        ([0, 1, 2, 1], [1], SpecError, r"cause=\[1\]: must be one of the causes"),
         ([0, 1.5, 2, 1], 1, DataError, "not the code of a cause in row 1 .* whole numbers .0: censored"),
         ([0, -1, 2, 1], 1, DataError, "not the code of a cause in row 1"),
         ([0, None, 2, 1], 1, DataError, "is missing in row 1"),
         (["alive", "a", "b", "a"], "a", DataError, "holds 'alive' and never 'censored'"),
-        ([0, 1, 2], 1, DataError, "has 3 rows where 4 are needed"),
+        ([0, 1, 2], 1, DataError, "has 3 rows, but must have 4"),
     ],
 )
 def test_bad_causes_are_named(event, cause, error, message):
@@ -207,11 +214,11 @@ def test_bad_causes_are_named(event, cause, error, message):
 def test_what_does_not_go_with_a_cause_is_refused():
     rows = TIMES, [0, 1, 2, 1]
     with pytest.raises(
-        DataError, match="survival_frame falls over time: with cause= it holds the cumulative incidence"
+        DataError, match=r"survival_frame= falls over time. With cause=, it must hold the cumulative incidence"
     ):
         brier_score(rows, rows, 1.0 - RISING, cause=1)
     with pytest.raises(SpecError, match="cause= is not supported here for rows that entered late"):
         concordance_ipcw(rows, rows, TIMES, entry=(None, [0.0, 1.0, 1.0, 0.5]), cause=1)
     for wrong in ({"lower": 1.0}, {"timewt": "S"}, {"event": None}):
-        with pytest.raises(SpecError, match="cause= needs time and event=, and goes without"):
+        with pytest.raises(SpecError, match=r"cause= requires time and event=. Leave"):
             concordance_index(TIMES, TIMES, **{"event": rows[1], "cause": 1} | wrong)

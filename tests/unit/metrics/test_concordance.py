@@ -124,30 +124,30 @@ def test_input_is_not_changed():
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ({"score": [1, 2]}, DataError, "time has 3 rows where 2 are needed"),
+        ({"score": [1, 2]}, DataError, "time has 3 rows, but must have 2"),
         ({"score": [1, np.nan, 2]}, DataError, r"score is missing in row 1 \(of 3, counted from 0\)"),
-        ({"score": ["a", "b", "c"]}, DataError, "score holds 'a': numbers are needed"),
-        ({"score": [True, False, True]}, DataError, "score holds .*True.*: numbers are needed"),
-        ({"score": np.ones((3, 2))}, DataError, r"score has shape \(3, 2\): one number a row"),
-        ({"score": [[1, 2], [3], [4]]}, DataError, "score: one number a row is needed"),
+        ({"score": ["a", "b", "c"]}, DataError, "score holds 'a': values must be numbers"),
+        ({"score": [True, False, True]}, DataError, "score holds .*True.*: values must be numbers"),
+        ({"score": np.ones((3, 2))}, DataError, r"score has shape \(3, 2\): must have one number per row"),
+        ({"score": [[1, 2], [3], [4]]}, DataError, "score: must have one number per row"),
         ({"score": 3.0}, DataError, r"score has shape \(\)"),
         ({"score": []}, DataError, "score is empty"),
-        ({"score": pd.to_timedelta([1, 2, 3], unit="D")}, DataError, "score holds Timedelta.*numbers are needed"),
-        ({"score": [1j, 2, 3]}, DataError, "numbers are needed"),
+        ({"score": pd.to_timedelta([1, 2, 3], unit="D")}, DataError, "score holds Timedelta.*values must be numbers"),
+        ({"score": [1j, 2, 3]}, DataError, "values must be numbers"),
         ({"time": [1, np.inf, 2]}, DataError, "time is infinite in row 1"),
-        ({"event": [0, 2, 2]}, DataError, "event is neither 0 nor 1 in row 1 and 1 more .*: 1 or True says"),
-        ({"event": ["yes", "no", "no"]}, DataError, "event holds 'yes': numbers are needed"),
+        ({"event": [0, 2, 2]}, DataError, "event is neither 0 nor 1 in row 1 and 1 more .*: 1 or True means"),
+        ({"event": ["yes", "no", "no"]}, DataError, "event holds 'yes': values must be numbers"),
         ({"event": [1, None, 0]}, DataError, "event is missing in row 1"),
         ({"event": [0, 0, 0]}, DataError, "No order of a pair is known among 3 rows: all are right-censored"),
         ({"lower": 5.0}, DataError, "No order .*: all are left-censored"),
         ({"time": [2, 2, 2]}, DataError, "No order .*: their intervals overlap, or their times are equal"),
-        ({"event": [1, 1, 1], "lower": 0.0}, SpecError, "event= goes without lower= and upper="),
-        ({"time": None}, SpecError, "time=None needs the ends of the intervals"),
-        ({"time": None, "event": [1, 1, 1]}, SpecError, "time=None needs the ends of the intervals"),
+        ({"event": [1, 1, 1], "lower": 0.0}, SpecError, "event= cannot be combined with lower= or upper="),
+        ({"time": None}, SpecError, "time=None requires the ends of the intervals"),
+        ({"time": None, "event": [1, 1, 1]}, SpecError, "time=None requires the ends of the intervals"),
         ({"lower": [1, 2, 3], "upper": [1, 2, 3]}, DataError, "limit lower is not below upper in row 0 and 2 more"),
         ({"time": None, "lower": [1, 2, 4], "upper": [2, 3, 3]}, DataError, "enclose nothing in row 2"),
         ({"time": None, "lower": [1, 2, np.inf]}, DataError, "enclose nothing in row 2"),
-        ({"time": None, "lower": [1, 2, None]}, DataError, "lower is missing in row 2 .*an end that is open is -inf"),
+        ({"time": None, "lower": [1, 2, None]}, DataError, "lower is missing in row 2 .*an open end must be -inf"),
         ({"weights": [1, -1, 1]}, DataError, "weights: -1 is below 0"),
         ({"weights": [0, 1, 0]}, DataError, "No order of a pair is known"),
     ],
@@ -197,5 +197,5 @@ def test_ties_of_weighted_pairs_by_definition(rng):
 
 @pytest.mark.parametrize("index", [concordance_index, concordance_counts])
 def test_unknown_words_for_ties(index):
-    with pytest.raises(SpecError, match="ties='one': one of 'half', 'zero' is needed"):
+    with pytest.raises(SpecError, match="ties='one': must be one of 'half', 'zero'"):
         index([1, 2], [1, 2], [1, 1], ties="one")

@@ -45,7 +45,7 @@ def test_a_curve_begins_at_one_and_ends_with_the_frame():
     found = survival_at(FRAME, [0.5, 0.0])
     np.testing.assert_allclose(found, [0.95, 1.0])
     assert survival_at(FRAME, [0.5, 2.9], interpolation="step").tolist() == [1.0, 0.8]
-    with pytest.raises(DataError, match=r"the time 3\.1 lies outside the times 0 to 3 of the survival frame"):
+    with pytest.raises(DataError, match=r"Time 3\.1 is outside the times 0 to 3 of survival_frame"):
         survival_at(FRAME, [1.0, 3.1])
 
 
@@ -73,15 +73,19 @@ def test_one_time_is_enough():
 @pytest.mark.parametrize(
     ("frame", "error", "message"),
     [
-        (FRAME.to_numpy(), SpecError, "takes a DataFrame with times in the index .* not ndarray"),
-        (FRAME.set_axis(["x", "y"]), DataError, "the index of survival_frame holds 'x': numbers"),
-        (FRAME.set_axis([1.0, np.nan]), DataError, "the index of survival_frame is missing in row 1"),
-        (FRAME.set_axis([1.0, 1.0]), DataError, "the index of survival_frame holds 1 more than once"),
-        (FRAME.set_axis([-1.0, 1.0]), DataError, "the index of survival_frame holds -1: times of 0 or more"),
-        (FRAME + 1.0, DataError, "survival_frame holds 1.9 at time 1.0 in column 'a': probabilities"),
-        (FRAME * np.nan, DataError, "survival_frame holds nan at time 1.0 in column 'a': probabilities"),
-        (FRAME.astype(str) + "x", DataError, "survival_frame must contain numbers"),
-        (FRAME[["a"]], DataError, "time has 2 rows where 1 are needed"),
+        (FRAME.to_numpy(), SpecError, "must be a DataFrame with times in the index .* not ndarray"),
+        (FRAME.set_axis(["x", "y"]), DataError, "The index of survival_frame holds 'x': values must be numbers"),
+        (FRAME.set_axis([1.0, np.nan]), DataError, "The index of survival_frame is missing in row 1"),
+        (FRAME.set_axis([1.0, 1.0]), DataError, "The index of survival_frame holds 1 more than once"),
+        (FRAME.set_axis([-1.0, 1.0]), DataError, "The index of survival_frame holds -1: times must be 0 or more"),
+        (FRAME + 1.0, DataError, "survival_frame= holds 1.9 at time 1.0 in column 'a': values must be probabilities"),
+        (
+            FRAME * np.nan,
+            DataError,
+            "survival_frame= holds nan at time 1.0 in column 'a': values must be probabilities",
+        ),
+        (FRAME.astype(str) + "x", DataError, "survival_frame= must contain numbers"),
+        (FRAME[["a"]], DataError, "time has 2 rows, but must have 1"),
     ],
 )
 def test_bad_frames_are_named(frame, error, message):
@@ -90,5 +94,5 @@ def test_bad_frames_are_named(frame, error, message):
 
 
 def test_an_unknown_interpolation_is_refused():
-    with pytest.raises(SpecError, match='interpolation=\'cubic\': "linear" or "step"'):
+    with pytest.raises(SpecError, match=r'interpolation=.cubic.: must be "linear" or "step"'):
         survival_at(FRAME, [2.0, 2.0], interpolation="cubic")

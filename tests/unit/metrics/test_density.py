@@ -72,7 +72,7 @@ def test_tables_of_moments_are_read():
     assert mnll([0.5, 0.5], frame) == mnll([0.5, 0.5], [0.0, 1.0], [1.0, 2.0])
     assert mnll([0.5, 0.5], frame[["mean", "se"]].set_axis(["mean", "mean_se"], axis=1)) == mnll([0.5, 0.5], frame)
     assert nlpd([0.5, 0.5], frame) == nlpd([0.5, 0.5], [0.0, 1.0], [3.0, 4.0])
-    with pytest.raises(SpecError, match=r"sd= is needed: .* columns mean, se, .* sd includes the noise"):
+    with pytest.raises(SpecError, match=r"sd= must be given: .* columns mean, se, .* sd includes the noise"):
         nlpd([0.5, 0.5], frame[["mean", "se"]])
 
 
@@ -92,17 +92,17 @@ def test_a_far_observation_is_worth_nothing_without_a_warning():
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ({"sd": 0.0}, DataError, r"sd is 0 in row 0 \(counted from 0\): sd is positive"),
-        ({"sd": [1.0, -1.0]}, DataError, "sd is -1 in row 1"),
-        ({"sd": None}, SpecError, "sd= is needed: one standard deviation"),
-        ({"sd": [1.0]}, DataError, "sd has 1 rows where 2"),
+        ({"sd": 0.0}, DataError, r"sd=0: must be positive, in row 0 \(counted from 0\)"),
+        ({"sd": [1.0, -1.0]}, DataError, "sd=-1: must be positive, in row 1"),
+        ({"sd": None}, SpecError, "sd= must be given: one standard deviation"),
+        ({"sd": [1.0]}, DataError, "sd has 1 rows, but must have 2"),
         ({"mean": [1.0, np.nan]}, DataError, "mean is missing in row 1"),
         ({"mean": 1.0}, DataError, r"mean has shape \(\)"),
-        ({"y": [1.0]}, DataError, "y has 1 rows where 2"),
-        ({"y": None}, SpecError, "y=None needs the ends"),
+        ({"y": [1.0]}, DataError, "y has 1 rows, but must have 2"),
+        ({"y": None}, SpecError, "y=None requires the ends"),
         ({"event": [1, 2]}, DataError, "event is neither 0 nor 1"),
-        ({"event": [1, 1], "lower": 0.0}, SpecError, "event= goes without"),
-        ({"y": None, "lower": [0.0, 1.0], "stratify": (0.0, 1.0)}, SpecError, "stratify= takes no limits with y=None"),
+        ({"event": [1, 1], "lower": 0.0}, SpecError, "event= cannot be combined with"),
+        ({"y": None, "lower": [0.0, 1.0], "stratify": (0.0, 1.0)}, SpecError, "stratify= with y=None must be True"),
         ({"stratify": "kind"}, SpecError, "or True for the rows' own censoring"),
     ],
 )

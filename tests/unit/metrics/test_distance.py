@@ -61,18 +61,26 @@ def test_tables_of_predictions_are_read(metric):
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ({"prediction": [1.0]}, DataError, "prediction has 1 rows where 3 are needed"),
+        ({"prediction": [1.0]}, DataError, "prediction has 1 rows, but must have 3"),
         ({"prediction": [1.0, np.nan, 2.0]}, DataError, "prediction is missing in row 1"),
         ({"prediction": [1.0, np.inf, 2.0]}, DataError, "prediction is infinite in row 1"),
-        ({"prediction": pd.DataFrame({"a": [1, 2, 3], "b": 0})}, SpecError, "a table of columns a, b: one column"),
+        (
+            {"prediction": pd.DataFrame({"a": [1, 2, 3], "b": 0})},
+            SpecError,
+            "a table of columns a, b. It must have one column",
+        ),
         ({"y": []}, DataError, "y is empty"),
-        ({"stratify": "censored"}, SpecError, "stratify='censored': a tuple of two limits, or one label a row"),
-        ({"stratify": True}, SpecError, "stratify=True: a tuple"),
+        (
+            {"stratify": "censored"},
+            SpecError,
+            "stratify='censored': must be a tuple of two limits, or one label per row",
+        ),
+        ({"stratify": True}, SpecError, "stratify=True: must be a tuple"),
         ({"stratify": (1.0, 2.0, 3.0)}, SpecError, "a tuple of two limits, .* not of 3"),
-        ({"stratify": (None, None)}, SpecError, "one limit at least"),
+        ({"stratify": (None, None)}, SpecError, "at least one limit"),
         ({"stratify": (2.0, 1.0)}, DataError, "limit lower is not below upper"),
-        ({"stratify": ["a", "b"]}, DataError, "stratify has 2 labels where 3"),
-        ({"stratify": ["a", None, "b"]}, DataError, "stratify is missing in row 1"),
+        ({"stratify": ["a", "b"]}, DataError, "stratify= has 2 labels, but must have 3"),
+        ({"stratify": ["a", None, "b"]}, DataError, "stratify= is missing in row 1"),
     ],
 )
 @EACH

@@ -147,18 +147,18 @@ def test_rows_of_weight_zero_are_not_there():
     for measure in (brier_score, lambda *a, **k: cumulative_dynamic_auc(*a, **k).auc):
         a, b = measure(rows, rows, frame, GRID, **zero), measure(some, some, frame.loc[:, there], GRID, **none)
         np.testing.assert_allclose(a, b, rtol=1e-12)
-    with pytest.raises(DataError, match=r"times holds 9: times of .* below 8 are needed"):
+    with pytest.raises(DataError, match=r"times= holds 9: times must be .* below 8"):
         brier_score(rows, rows, frame, 9.0, **zero)
 
 
 @pytest.mark.parametrize(
     ("landmark", "error", "message"),
     [
-        (-1.0, DataError, "landmark=-1: a time of 0 or more and below 9, the last of test, is needed"),
-        (9.0, DataError, "landmark=9: a time of 0 or more and below 9"),
-        (np.nan, DataError, "landmark=nan: a time of 0 or more"),
+        (-1.0, DataError, "landmark=-1: must be 0 or more and below 9, the last time of test"),
+        (9.0, DataError, "landmark=9: must be 0 or more and below 9"),
+        (np.nan, DataError, "landmark=nan: must be 0 or more"),
         (4.5, DataError, "landmark=4.5: no test row is at risk then"),
-        ("late", SpecError, "landmark='late': a time is needed"),
+        ("late", SpecError, "landmark='late': must be a time"),
     ],
 )
 def test_a_landmark_lies_where_rows_are_at_risk(landmark, error, message):

@@ -22,7 +22,7 @@ def test_what_is_missing_is_named(values):
 
 @pytest.mark.parametrize("values", [[True, False], ["1", "2"], [1, "2"], pd.Series(["a"], dtype="category")])
 def test_what_is_no_number_is_named(values):
-    with pytest.raises(DataError, match=r"x holds .*: numbers are needed"):
+    with pytest.raises(DataError, match=r"x holds .*: values must be numbers"):
         read_column("x", values)
 
 
@@ -42,7 +42,7 @@ def test_structured_arrays_of_scikit_survival_are_taken():
 def test_columns_of_a_frame_are_taken_as_a_pair():
     frame = pd.DataFrame({"time": [1.0, 2.0], "event": [1, 0]})
     assert read_survival("train", [frame["time"], frame["event"]])[1].tolist() == [True, False]
-    with pytest.raises(SpecError, match=r'as train=\(df\["time"\], df\["event"\]\)'):
+    with pytest.raises(SpecError, match=r'e.g. train=\(df\["time"\], df\["event"\]\)'):
         read_survival("train", frame)
 
 

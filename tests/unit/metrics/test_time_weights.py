@@ -106,8 +106,8 @@ def test_pairs_by_their_definition():
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ({"timewt": "G"}, SpecError, "timewt='G': one of 'n', 'S', 'S/G', 'n/G2' is needed"),
-        ({"timewt": "S", "event": None, "lower": 1.5}, SpecError, "timewt='S' is for right-censored rows"),
+        ({"timewt": "G"}, SpecError, "timewt='G': must be one of 'n', 'S', 'S/G', 'n/G2'"),
+        ({"timewt": "S", "event": None, "lower": 1.5}, SpecError, "timewt='S': requires right-censored rows"),
         ({"timewt": "S", "entry": [0, 2, 1, 0]}, DataError, "entry is not before the end of row 1"),
         ({"timewt": "S", "entry": [0, 1, 1, 1]}, DataError, "all rows at risk at an early time had their event"),
     ],

@@ -26,14 +26,14 @@ def test_censoring_moves_it_less_than_harrells(rng):
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ({"tau": -1.0}, SpecError, "tau=-1.0: a positive time"),
-        ({"tau": "late"}, SpecError, "tau='late': a positive time"),
-        ({"tau": 1.0}, DataError, "No order of a pair .* an event before tau is needed"),
+        ({"tau": -1.0}, SpecError, "tau=-1.0: must be a positive time"),
+        ({"tau": "late"}, SpecError, "tau='late': must be a positive time"),
+        ({"tau": 1.0}, DataError, "No order of a pair .* There must be an event before tau"),
         ({"test": ([1.0, 2.0, 3.0, 4.0], [0, 0, 0, 1])}, DataError, "No order of a pair is known among the 4 test"),
-        ({"score": [1.0, 2.0]}, DataError, "score has 2 rows where 4 are needed"),
-        ({"train": ([0.5], [0])}, DataError, "the event of a test row at time 1 .* cannot be weighted"),
-        ({"train": None}, SpecError, "train= takes a pair"),
-        ({"test": (3.0, 1)}, SpecError, "test= takes a pair"),
+        ({"score": [1.0, 2.0]}, DataError, "score has 2 rows, but must have 4"),
+        ({"train": ([0.5], [0])}, DataError, "The event of a test row at time 1 .* cannot be weighted"),
+        ({"train": None}, SpecError, "train= must be a pair"),
+        ({"test": (3.0, 1)}, SpecError, "test= must be a pair"),
     ],
 )
 def test_bad_input_is_named(given, error, message):

@@ -214,7 +214,7 @@ def test_tails_of_huge_counts_take_few_steps(monkeypatch):
 def test_values_that_are_no_numbers_are_refused(ask):
     distribution = Predictive(np.ones(1), NormalComponents(np.zeros(1), np.ones(1)))
     for bad in ("a", [1.0, "b"], [[1.0], [1.0, 2.0]], object(), 1j):
-        with pytest.raises(SpecError, match="a number or an array of numbers is needed"):
+        with pytest.raises(SpecError, match="must be a number or an array of numbers"):
             getattr(distribution, ask)(bad)
     assert np.isnan(getattr(distribution, ask)(np.nan))
 

@@ -50,7 +50,7 @@ def test_numbers_of_components(k):
 
 
 def test_rows_without_anything_to_say_are_not_enough():
-    with pytest.raises(DataError, match="no row"):
+    with pytest.raises(DataError, match="No row"):
         fit_mixture(np.array([-INF]), np.array([INF]), k=1)
 
 

@@ -251,5 +251,5 @@ def test_responses_that_follow_from_each_other_are_refused():
 
 def test_more_components_than_rows_are_refused():
     y = vectors(12, 3, 2)
-    with pytest.raises(SpecError, match=r"mixture\(4\): there are 3 rows"):
+    with pytest.raises(SpecError, match=r"mixture\(4\): there are only 3 rows"):
         fit_vectors(VectorRows(y, y, np.ones(3)), 4, METHOD)

@@ -234,7 +234,7 @@ def test_bad_input():
     data = three()
     test = tg.nondetects.test_groups
     alone = "All rows are in the group 'low'; a comparison needs two"
-    with pytest.warns(UserWarning, match="one level"), pytest.raises(tg.errors.DataError, match=alone):
+    with pytest.warns(UserWarning, match="only the level"), pytest.raises(tg.errors.DataError, match=alone):
         test("conc ~ zone | censor(nondetect=nd)", data[data.zone == "low"])
     few = data.assign(nd=np.where((data.zone == "low") & (data.index > 0), 1, data.nd))
     few.loc[0, "nd"] = 1

@@ -127,5 +127,5 @@ def test_lognormal_refuses(arguments):
 
 @pytest.mark.parametrize("arguments", [(np.nan, 1.0), (np.inf, 1.0), (0.0, 0.0), (0.0, -1.0), (0.0, np.inf)])
 def test_normal_refuses(arguments):
-    with pytest.raises(SpecError, match="positive sd"):
+    with pytest.raises(SpecError, match="sd positive"):
         Normal(*arguments)

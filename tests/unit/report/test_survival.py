@@ -82,7 +82,7 @@ def test_pictures_are_of_all_rows_by_weights_and_risk_sets():
     x, steps = line(ax, seen)
     fitter = KaplanMeierFitter().fit(time, data["event"], entry=entry, weights=weight)
     np.testing.assert_allclose(steps, fitter.survival_function_at_times(x), atol=1e-9)
-    with pytest.raises(SpecError, match="needs landmark="):
+    with pytest.raises(SpecError, match="requires landmark="):
         fit.plot_calibration(time=2.0)
     (bars,) = fit.plot_calibration(time=2.0, landmark=1.0).containers
     at_risk = time > 1.0

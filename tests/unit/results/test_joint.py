@@ -84,7 +84,7 @@ def test_bad_arguments(averaged, asked):
 def test_more_draws_than_can_be_held_are_refused(tobin, formula):
     res = tg.fit(formula, tobin)
     for ask in (res.sample, res.log_likelihood_draws):
-        with pytest.raises(SpecError, match="at most 107374182 of 20 rows can be held; ask for fewer draws"):
+        with pytest.raises(SpecError, match=r"at most 107374182 of 20 rows can be held. Use fewer draws"):
             ask(draws=10**12)
     with pytest.raises(SpecError, match="draws=1000000000000: at most"):
         res.sample(tobin.iloc[:0], draws=10**12)
@@ -171,7 +171,7 @@ def test_which_rows_can_be_drawn_as_what_they_are_known_to_be(averaged, mixed, t
     with pytest.raises(SpecError, match="exclude="):
         averaged.sample(what="conditional", exclude="z")
     averaged.save(tmp_path / "fit.tgp")
-    with pytest.raises(SpecError, match="where the fit was made"):
+    with pytest.raises(SpecError, match="Refit with a DataFrame"):
         tg.load(tmp_path / "fit.tgp").sample(mixed, what="conditional")
     data = mixed.assign(y=mixed["y"].where(np.arange(len(mixed)) != 3))
     with pytest.warns(UserWarning, match="dropped"):

@@ -147,7 +147,7 @@ def test_progress_is_told(lung):
     ("options", "words"),
     [
         ({"metrics": "accuracy"}, "'accuracy' is not a metric of cross_validate"),
-        ({"metrics": []}, "names none"),
+        ({"metrics": []}, "is empty"),
         ({"metrics": 3}, "names, functions, or a dict"),
         ({"n_jobs": 0}, "a number of processes"),
         ({"cov_kwds": {"groups": "sex"}}, "cov_kwds= is not supported in"),

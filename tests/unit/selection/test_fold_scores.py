@@ -126,7 +126,7 @@ def test_a_fold_that_fails_has_no_predictions(lung):
 
 
 def test_predictions_that_a_fit_does_not_have_are_an_error(lung):
-    with pytest.warns(UserWarning, match="predictions are not available"):
+    with pytest.warns(UserWarning, match="Predictions are not available"):
         found = tg.cross_validate(LINEAR, lung, folds=2, predict="component", family="weibull")
     assert found["log_likelihood"].notna().all()
     with pytest.raises(SpecError, match="component"):

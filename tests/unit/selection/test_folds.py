@@ -74,7 +74,7 @@ def test_folds_as_a_series_find_their_rows_by_labels(model, data):
         at.tolist() for _, at in read("site", model, data)[1]
     ]
     foreign = data["site"].set_axis([f"p{i}" for i in range(N)])
-    with pytest.raises(DataError, match=r"folds are a Series with labels .* such as p0; .*folds.to_numpy\(\)"):
+    with pytest.raises(DataError, match=r"folds are a Series with labels .*, e.g. p0. .*folds.to_numpy\(\)"):
         read(foreign, model, data)
     twice = data["site"].set_axis([0, 0, *range(2, N)])
     with pytest.raises(DataError, match="repeated labels: 0 occurs twice"):
@@ -111,17 +111,17 @@ class Empty:
     [
         (1, "from 2 to 28"),
         (29, "from 2 to 28"),
-        (True, "a number, a column, an array of 30 labels"),
+        (True, "a number, a column, 30 labels"),
         (2.5, "a number, a column"),
         (None, "a number, a column"),
-        ([1, 2], "an array of 30 labels"),
+        ([1, 2], "30 labels"),
         ("where", "no such column"),
         ("x", None),
         (np.ones(N), "two different labels"),
         (np.where(np.arange(N) == 4, np.nan, 1.0), "missing labels"),
-        (GroupKFold(3), "Labels of groups are given as folds="),
+        (GroupKFold(3), "Give labels of groups directly as folds="),
         (KFold(29), "cannot split 28 rows"),
-        (Empty(), "makes no folds"),
+        (Empty(), "must not make empty folds"),
     ],
 )
 def test_what_makes_no_folds_is_refused(model, data, folds, words):

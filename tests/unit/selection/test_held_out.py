@@ -126,7 +126,7 @@ def test_intervals_have_no_errors():
 
 def test_folds_without_times_say_so(held, lung):
     early = lung[1][lung[1]["time"] < 20]
-    with pytest.raises(SpecError, match="take fewer folds"):
+    with pytest.raises(SpecError, match="Use fewer folds"):
         MEASURES["integrated_brier_score"](held._replace(test=early))
 
 

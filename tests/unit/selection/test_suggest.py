@@ -11,7 +11,7 @@ from tobitgp.distributions.symmetric_noise import StudentNoise
 from tobitgp.errors import SpecError
 from tobitgp.selection import suggestion
 
-pytestmark = pytest.mark.filterwarnings("ignore:No row is censored", "ignore:1 value lies beyond")
+pytestmark = pytest.mark.filterwarnings("ignore:No row is censored", "ignore:1 value is beyond")
 GIVEN = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.3, "sigma": 0.4}
 CANDIDATES = pd.DataFrame({"x": [0.15, 0.5, 0.6, 1.3], "l": -0.3, "u": 0.8})
 
@@ -92,7 +92,7 @@ def test_the_best_so_far_is_that_of_the_training_rows(fit, tmp_path):
     )
     pd.testing.assert_frame_equal(one, two)
     fit.save(tmp_path / "fit")
-    with pytest.raises(SpecError, match="best= is needed"):
+    with pytest.raises(SpecError, match="best= must be given"):
         tg.suggest(tg.load(tmp_path / "fit"), CANDIDATES, 1, "expected_improvement")
 
 
@@ -155,8 +155,8 @@ def test_rows_with_missing_inputs_are_passed_over(fit):
         ({"goal": "variance"}, "one of 'integrated_variance'"),
         ({"k": 0}, "from 1 to the number of candidates, 4"),
         ({"k": 5}, "from 1 to the number of candidates, 4"),
-        ({"goal": "limit_exceedance"}, "needs a number"),
-        ({"limit": 1.0}, "no other goal has one"),
+        ({"goal": "limit_exceedance"}, "must be a number"),
+        ({"limit": 1.0}, "None otherwise"),
         ({"candidates": CANDIDATES.assign(x=np.nan)}, "their inputs are missing"),
         ({"candidates": CANDIDATES.assign(x=np.nan), "goal": "expected_improvement"}, "their inputs are missing"),
         ({"goal": "limit_exceedance", "limit": np.nan}, "a finite number"),
@@ -175,8 +175,8 @@ def test_what_makes_no_sense_is_refused(fit, given, words):
     [
         ({"x": [1.0], "u": [1.0, 2.0]}, "candidates: All arrays must be"),
         ("rows.csv", "not str"),
-        (CANDIDATES.assign(se=1.0), "rename it"),
-        (CANDIDATES.drop(columns="u"), "lack 'u'"),
+        (CANDIDATES.assign(se=1.0), "Rename it"),
+        (CANDIDATES.drop(columns="u"), "Add the column 'u'"),
     ],
 )
 def test_tables_that_say_too_little_are_refused(fit, candidates, words):
@@ -206,5 +206,5 @@ def test_fits_without_a_posterior_are_refused(data):
 
 def test_too_many_rows_are_refused(fit, monkeypatch):
     monkeypatch.setattr(suggestion, "MOST_ROWS", 5)
-    with pytest.raises(SpecError, match="takes 5 candidates"):
+    with pytest.raises(SpecError, match="supports 5 candidates"):
         tg.suggest(fit, CANDIDATES, reference=CANDIDATES)

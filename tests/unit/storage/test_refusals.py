@@ -28,9 +28,9 @@ def test_an_untouched_copy_is_read(rewrite, stored, rich):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (set_field("format", value="other"), "not a fit that tobitgp saved"),
-        (lambda d: [], "not a fit that tobitgp saved"),
-        (lambda d: {}, "not a fit that tobitgp saved"),
+        (set_field("format", value="other"), "not a saved tobitgp fit"),
+        (lambda d: [], "not a saved tobitgp fit"),
+        (lambda d: {}, "not a saved tobitgp fit"),
         (set_field("version", value=4), r"newer tobitgp \('tobitgp .*', format 4\); .* install a newer one"),
         (
             set_field("version", value=1),
@@ -52,12 +52,12 @@ def test_an_untouched_copy_is_read(rewrite, stored, rich):
         (in_spec(formula=3), "not made of text: formula"),
         (in_spec(columns="y"), "not made of text: columns"),
         (in_spec(columns=["y"]), "no column"),
-        (in_spec(formula="y ~ x"), "no column|read otherwise"),
+        (in_spec(formula="y ~ x"), "no column|read differently"),
         (in_spec(formula="y ~ __import__('os')"), "cannot be loaded"),
         (in_spec(learned=[]), "kind"),
         (in_spec(learned=["code"]), "'code' for kind"),
-        (in_spec(learned=["value", "", ""]), "read otherwise"),
-        (in_spec(reads=[]), "read otherwise"),
+        (in_spec(learned=["value", "", ""]), "read differently"),
+        (in_spec(reads=[]), "read differently"),
         (in_spec(scale=3), "not made of text: scale"),
         (in_spec(scale=["power", "~ z", ["z"], ["1 + z", "linear z"], "", ""]), "unknown parameter 'power'"),
         (in_spec(scale=["sigma", "~ z", ["z"], ["1 + z", "linear z"], "", ""]), "noise scale"),
@@ -128,11 +128,11 @@ def scale(at, value):
         (scale(1, 3), "not made of text"),
         (scale(2, "t"), "not made of text"),
         (scale(2, ["t"]), "cannot be loaded"),
-        (scale(1, "~ t"), "read otherwise"),
-        (scale(1, "~ gp(t)"), "read otherwise"),
+        (scale(1, "~ t"), "read differently"),
+        (scale(1, "~ gp(t)"), "read differently"),
         (scale(1, "~ y"), "cannot stand in the formula of its noise scale|no column"),
         (scale(1, "~ __import__('os')"), "cannot be loaded"),
-        (in_spec(formula="y ~ gp(z) | censor(low, 1.6)"), "no column|read otherwise"),
+        (in_spec(formula="y ~ gp(z) | censor(low, 1.6)"), "no column|read differently"),
         (in_class("DesignState", scale=None), "not those of the formula"),
         (in_class("DesignState", scale={"$scale": 3}), "unknown form"),
         (in_class("DesignState", scale={"$scale": [[3], None]}), "unknown form"),
@@ -266,12 +266,12 @@ def test_too_many_entries(rewrite, monkeypatch):
 def test_truncated(stored, tmp_path, keep):
     path = tmp_path / "short.tgp"
     path.write_bytes(stored[1][:keep])
-    refused(path, "not a fit that tobitgp saved, or is damaged")
+    refused(path, "not a saved tobitgp fit, or the file is damaged")
 
 
 def test_other_files(tmp_path):
     path = tmp_path / "other.tgp"
     path.write_text("x,y\n1,2\n")
-    refused(path, "not a fit that tobitgp saved")
+    refused(path, "not a saved tobitgp fit")
     path.write_bytes(zipped([("sheet.xml", "<a/>")]))
     refused(path, "unknown entry 'sheet.xml'")

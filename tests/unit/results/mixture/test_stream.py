@@ -87,7 +87,7 @@ def test_streams_that_make_no_sense():
     with pytest.raises(SpecError, match="weights=3"):
         tg.MixtureStream("y ~ mixture(2)", weights=3)
     for rng in ("a", -1, True, 1.5):
-        with pytest.raises(SpecError, match=f"rng={rng!r}: None, a whole number"):
+        with pytest.raises(SpecError, match=f"rng={rng!r}: must be None, a whole number"):
             tg.MixtureStream("y ~ mixture(2)", rng=rng)
     with pytest.raises(NotFittedError, match="partial_fit"):
         _ = tg.MixtureStream("y ~ mixture(2)").params

@@ -164,7 +164,7 @@ def test_a_file_answers_alike(res, data, tmp_path):
     pd.testing.assert_frame_equal(again.impute(new), res.impute(new))
     pd.testing.assert_frame_equal(again.predict(new, "component"), res.predict(new, "component"))
     pd.testing.assert_series_equal(again.bse, res.bse)
-    with pytest.raises(SpecError, match="give new="):
+    with pytest.raises(SpecError, match="Give new="):
         again.impute()
 
 
@@ -182,7 +182,7 @@ def test_figures_show_every_component(res):
         (FORMULA, {"method": "vbcm"}, "fitted by maximum likelihood"),
         (FORMULA, {"priors": {"mean": 0.0}}, "priors= is not supported"),
         (FORMULA, {"sigma": "~ y1"}, "sigma= is not supported"),
-        (FORMULA.replace("mixture(2)", "mixture(200)"), {}, "there are 149 rows"),
+        (FORMULA.replace("mixture(2)", "mixture(200)"), {}, "there are only 149 rows"),
         ("mvbind(y1, limit1) ~ mixture(2)", {}, "all its values are the same"),
     ],
 )
