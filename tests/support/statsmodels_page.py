@@ -52,9 +52,10 @@ BROOM = """## Names of broom
 |---|---|
 | `res.tidy(conf_level=0.95, exponentiate=False)` | `term`, `estimate`, `std.error`, `statistic`, `p.value`, \
 `conf.low`, `conf.high` |
-| `res.glance()` | `nobs`, `nevent` (uncensored rows), `df`, `df.residual`, `logLik`, `AIC`, `BIC`, \
-`sigma`, `logEvidence`, `method`, `converged` |
-| `res.augment()` | covariates, `.fitted`, `.se.fit`, `.resid`, `.std.resid`; with several responses also `response` |
+| `res.glance()` | `nobs`, `nevent` (uncensored observations, by weight as `nobs`), `df`, `df.residual`, \
+`logLik`, `AIC`, `BIC`, `sigma`, `logEvidence`, `method`, `converged` |
+| `res.augment()` | the response as the formula names it (`time`, `event`), covariates, \
+`.fitted`, `.se.fit`, `.resid`, `.std.resid`; with several responses `value` and `response` |
 
 `r.squared` is not a column, because R2 of censored responses has several definitions. `.fitted` is the mean before
 censoring, or the median if times have no mean. `.std.resid` are quantile residuals.

@@ -207,7 +207,9 @@ class Hazards(Kind):
         read = rows.spec, rows.training.state, facts, rows.written, rows.hazard, cuts, begins, cells.parts
         subjects = subjects_of(rows.subject, rows.training.response.weight)
         parts = HazardParts(*read, rows.training, frame, **subjects)
-        return HazardResults(replace(parts, few=skewed_coefficients(HazardResults(parts))))
+        found = HazardResults(replace(parts, few=skewed_coefficients(HazardResults(parts))))
+        found._data = rows.call.data
+        return found
 
     def baseline_size(self, rows: CellRows) -> int:
         return baseline_size(rows.hazard)

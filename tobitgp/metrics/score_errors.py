@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Literal
+
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
+from scipy.special import expit, logit, ndtri
 
 from tobitgp.errors import SpecError
 from tobitgp.metrics.survival_curves import Judged
 from tobitgp.numerics.nonparametric import risk_sets
 from tobitgp.typing import Array
+
+_END = 1e-12  # from the end of a scale, where an estimate is at it
 
 
 def standard_errors(judged: Judged, own: Array, by_weight: Array) -> Array:
@@ -47,10 +52,28 @@ def _by_censoring(judged: Judged, by_weight: Array, t: float) -> Array:
     return np.asarray(~train.event * rate[place] - (passed[place + ~train.event] - passed[first]))
 
 
-def with_interval(estimate: Array, se: Array, level: float, index: pd.Index) -> pd.DataFrame:
-    """A table of scores with their errors and symmetric intervals."""
+_SCALES: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array], Callable[[Array], Array]]] = {
+    "plain": (lambda x: x, lambda x: x, np.ones_like),
+    "log": (np.log, np.exp, lambda x: 1.0 / x),
+    "logit": (logit, expit, lambda x: 1.0 / (x * (1.0 - x))),
+}
+
+
+def with_interval(
+    estimate: Array, se: Array, level: float, index: pd.Index, scale: Literal["plain", "log", "logit"] = "plain"
+) -> pd.DataFrame:
+    """A table of scores with their errors and intervals, symmetric on a scale by the delta method.
+
+    Scores at the end of the scale, which the influence of rows tells nothing about, have NaN.
+    """
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0.0 < level < 1.0:
         raise SpecError(f"interval={level!r}: must be a probability between 0 and 1, e.g. 0.95.")
-    reach = float(ndtri(0.5 * (1.0 + level))) * se
-    columns = {"estimate": estimate, "se": se, "lower": estimate - reach, "upper": estimate + reach}
+    to, back, slope = _SCALES[scale]
+    ends = (estimate <= _END) | ((estimate >= 1.0 - _END) & (scale == "logit"))
+    known = ~ends if scale != "plain" else np.ones(len(estimate), dtype=np.bool_)
+    lower, upper = np.full((2, len(estimate)), np.nan)
+    x = estimate[known]
+    reach = float(ndtri(0.5 * (1.0 + level))) * se[known] * slope(x)
+    lower[known], upper[known] = back(to(x) - reach), back(to(x) + reach)
+    columns = {"estimate": estimate, "se": np.where(known, se, np.nan), "lower": lower, "upper": upper}
     return pd.DataFrame(columns, index=index)

@@ -74,19 +74,29 @@ def read_curves(
     if (np.diff(times) == 0.0).any():
         raise DataError(f"The index of survival_frame holds {times[1:][np.diff(times) == 0.0][0]:g} more than once.")
     if incidence is not None:
-        survival = _no_incidence(times, survival, incidence)
+        survival = _no_incidence(times, survival, incidence, frame.columns)
+    else:
+        rule = "Survival must not rise over time. Give S(t), not the incidence 1 - S(t)"
+        _refuse_rises(times, survival, frame.columns, "rises at time {}", rule)
     since = incidence or 0.0
     if times[0] > since:
         times, survival = np.append(since, times), np.vstack([np.ones(survival.shape[1]), survival])
     return Curves(times, survival, interpolation == "step")
 
 
-def _no_incidence(times: Array, incidence: Array, since: float) -> Array:
+def _refuse_rises(times: Array, survival: Array, columns: pd.Index, what: str, rule: str) -> None:
+    """Refuse survival curves that rise, rounding aside."""
+    rises = survival - np.minimum.accumulate(survival, axis=0) > _ROUNDING
+    if rises.any():
+        wrong = np.flatnonzero(rises.any(axis=0))
+        at, more = times[np.argmax(rises[:, wrong[0]])], f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        raise DataError(f"survival_frame= {what.format(f'{at:g}')} in column {columns[wrong[0]]!r}{more}. {rule}.")
+
+
+def _no_incidence(times: Array, incidence: Array, since: float, columns: pd.Index) -> Array:
     """One minus cumulative incidences, which rise, from a landmark on."""
-    if (np.diff(incidence.mean(axis=1)) < -_ROUNDING).any():
-        raise DataError(
-            "survival_frame= falls over time. With cause=, it must hold the cumulative incidence of that cause."
-        )
+    rule = "With cause=, it must hold the cumulative incidence of that cause, which rises"
+    _refuse_rises(times, 1.0 - incidence, columns, "falls at time {}", rule)
     if since and (incidence[times <= since] > _ROUNDING).any():
         raise DataError(
             f"survival_frame= holds incidence before the landmark {since:g}. Give the incidence conditional on no "

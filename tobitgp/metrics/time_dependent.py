@@ -71,7 +71,9 @@ def cumulative_dynamic_auc(
         As in `brier_score`.
     interval : float, optional
         Probability of intervals. ``auc`` is then a table with standard errors, (MET17), from the influence of each row,
-        including that of training rows on G. If train and test are the same samples, their rows count once.
+        including that of training rows on G. If train and test are the same samples, their rows count once. Limits are
+        formed on the logit scale, so they are between 0 and 1. ``se`` and limits are NaN for an area of 0 or 1, where
+        the influence of every row is 0.
 
     Returns
     -------
@@ -122,7 +124,7 @@ def cumulative_dynamic_auc(
         return DynamicAUC(pd.Series(areas, index=index, name="auc"), mean)
     by_weight = np.array([changes for _, changes in found])
     se = standard_errors(judged, by_weight / rows.weight, by_weight)
-    return DynamicAUC(with_interval(areas, se, interval, index), mean)
+    return DynamicAUC(with_interval(areas, se, interval, index, "logit"), mean)
 
 
 def _area(score: Array, gone: Array, left: float, rows: RightCensored, t: float) -> tuple[float, Array]:
@@ -209,7 +211,7 @@ def brier_score(
     interval : float, optional
         Probability of intervals, by which the scores come in a table with standard errors, (MET17): those of the
         influence of each row, that of training rows on G too. Rows that train and test share count once where they
-        are the same samples.
+        are the same samples. Limits are formed on the log scale, so they are above 0; NaN for a score of 0.
 
     Returns
     -------
@@ -220,9 +222,9 @@ def brier_score(
     Raises
     ------
     DataError
-        If columns cannot be used, a time lies outside the curves, before the landmark or not below the longest test
-        time, a landmark is lacking or leaves no row, or a weight is needed at a time that no training row was followed
-        to.
+        If columns cannot be used, a curve rises, a time lies outside the curves, before the landmark or not below the
+        longest test time, a landmark is lacking or leaves no row, or a weight is needed at a time that no training row
+        was followed to.
     SpecError
         If ``train`` or ``test`` are no pairs or ``survival_frame`` no DataFrame.
 
@@ -267,7 +269,7 @@ def brier_score(
         return pd.Series(scores, index=index, name="brier_score")
     each, n = np.array(losses), rows.weight.sum()
     se = standard_errors(judged, (each - scores[:, None]) / n, rows.weight * each / n)
-    return with_interval(scores, se, interval, index)
+    return with_interval(scores, se, interval, index, "log")
 
 
 def integrated_brier_score(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.errors import DataError
+from tobitgp.errors import DataError, SpecError
 from tobitgp.metrics.metric_arguments import read_survival
 from tobitgp.metrics.score_errors import with_interval
 from tobitgp.metrics.survival_curves import Curves, Interpolation, read_curves
@@ -63,7 +63,7 @@ def calibration_slope(
         If columns cannot be used, times lie outside the curves, no row had its event by then, an event was predicted to
         be impossible, or all rows have the same prediction.
     SpecError
-        If ``test`` is no pair or ``survival_frame`` no DataFrame.
+        If ``test`` is no pair, ``survival_frame`` no DataFrame or ``time`` not one number.
 
     References
     ----------
@@ -78,6 +78,8 @@ def calibration_slope(
     in the large      0.55  0.58  -0.58   1.68
     slope             1.67  1.40  -1.08   4.42
     """
+    if isinstance(time, bool) or not isinstance(time, int | float | np.number) or not np.isfinite(time):
+        raise SpecError(f"time={time!r}: must be one number. For several times, call once for each.")
     rows = read_survival("test", test, entry, weights)
     curves = read_curves(survival_frame, len(rows.time), interpolation, test[0])
     begin = np.maximum(rows.entry, 0.0)

@@ -191,19 +191,30 @@ def _predictors(parts: LikelihoodParts) -> Iterator[tuple[Columns, Array]]:
         yield choose_columns(X, free), offset + choose_columns(X, ~free) @ b[~free]
 
 
-def _read(results: Fit, kind: CovKind | None, hypotheses: Any, r_matrix: Any) -> tuple[Any, Array, Array, list[str]]:
-    """Estimates and hypotheses about them; where text names a positive parameter, that is its logarithm."""
+def _read(results: Fit, kind: CovKind | None, hypotheses: Any, r_matrix: Any) -> tuple[Linear, Array, list[str]]:
+    """Combinations less their values, these values, and names.
+
+    Where text names a positive parameter, that is its logarithm; text about what is fixed is refused.
+    """
     linear, columns = results._testable(kind)
     given = _tested_columns(results, columns, hypotheses, r_matrix)
     texts = [given] if isinstance(given, str) else given
-    if isinstance(texts, list | tuple) and all(isinstance(text, str) for text in texts):
-        known = results._with_scales(kind)
-        positive = {name for name, log in zip(known.columns, known.logs, strict=True) if log}
-        pattern = coefficient_pattern(known.columns)
-        if any(plain_name(found[0]) in positive for text in texts for found in pattern.finditer(text)):
-            read = read_constraints(known.columns, given)
-            return known.linear, *on_log_scale(known.columns, known.logs, *read)
-    return linear, *read_constraints(columns, given)
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        R, null, names = read_constraints(columns, given)
+        return linear.combine(R, null), null, names
+    known = results._with_scales(kind)
+    positive = {name for name, log in zip(known.columns, known.logs, strict=True) if log}
+    pattern = coefficient_pattern(known.columns)
+    scales = any(plain_name(found[0]) in positive for text in texts for found in pattern.finditer(text))
+    R, null, names = read = read_constraints(known.columns if scales else columns, given)
+    if scales:
+        linear, read = known.linear, on_log_scale(known.columns, known.logs, *read)
+    gap = linear.combine(*read[:2])
+    if gap.fixed.any():
+        raise SpecError(
+            f"The hypothesis {names[np.argmax(gap.fixed)]!r} is about parameters that are fixed. Leave it out."
+        )
+    return gap, *read[1:]
 
 
 def _tested_columns(results: Fit, columns: Sequence[str], hypotheses: Any, r_matrix: Any) -> Any:
@@ -254,7 +265,8 @@ def t_test(
     Raises
     ------
     SpecError
-        If a hypothesis cannot be read, or for another ``kind``.
+        If a hypothesis cannot be read, one in text is about fixed parameters, or for another ``kind``. In rows of
+        weights those of fixed parameters have NaN.
 
     Examples
     --------
@@ -270,8 +282,8 @@ def t_test(
                      coef  std err      z
     log(sigma) = 0 -0.282    0.062 -4.562
     """
-    linear, R, null, names = _read(results, kind, hypotheses, r_matrix)
-    found = ContrastResults(names, null, linear.combine(R, null))
+    gap, null, names = _read(results, kind, hypotheses, r_matrix)
+    found = ContrastResults(names, null, gap)
     warn_of_intervals(results, "t_test()", pd.DataFrame(found.conf_int(), index=names))
     return found
 
@@ -306,7 +318,7 @@ def wald_test(
     Raises
     ------
     SpecError
-        If a hypothesis cannot be read, they depend on each other, or for another ``kind``.
+        If a hypothesis cannot be read, is about fixed parameters, they depend on each other, or for another ``kind``.
 
     References
     ----------
@@ -322,8 +334,7 @@ def wald_test(
     """
     if use_f:
         return results.f_test(_tested_columns(results, results._testable(kind)[1], hypotheses, r_matrix))
-    linear, R, null, names = _read(results, kind, hypotheses, r_matrix)
-    gap = linear.combine(R, null)
+    gap, _, names = _read(results, kind, hypotheses, r_matrix)
     found = joint_wald(gap)
     if found is None:
         raise SpecError("The hypotheses depend on each other, or are about coefficients that are fixed.")

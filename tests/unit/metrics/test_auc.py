@@ -17,7 +17,7 @@ def test_without_censoring_it_is_the_share_of_pairs(rng):
 
 
 def test_curves_are_scores_at_each_time(rng):
-    frame = pd.DataFrame(rng.random((2, 4)), index=[1.5, 2.5])
+    frame = pd.DataFrame(-np.sort(-rng.random((2, 4)), axis=0), index=[1.5, 2.5])
     found = cumulative_dynamic_auc(ROWS, ROWS, frame)
     for t in frame.index:
         assert found.auc[t] == cumulative_dynamic_auc(ROWS, ROWS, frame.loc[t], [t]).mean

@@ -13,7 +13,7 @@ FRAME = pd.DataFrame([[0.9, 0.8, 0.7], [0.5, 0.4, 0.6]], index=[1.0, 3.0])
 
 def test_without_censoring_it_is_the_mean_square(rng):
     time, times = rng.exponential(1.0, 300), np.array([0.2, 0.5, 1.5])
-    frame = pd.DataFrame(rng.random((3, 300)), index=times)
+    frame = pd.DataFrame(-np.sort(-rng.random((3, 300)), axis=0), index=times)
     rows = time, np.ones(300)
     want = [np.mean(((time > t) - frame.loc[t]) ** 2) for t in times]
     np.testing.assert_allclose(brier_score(rows, rows, frame), want, rtol=1e-12)

@@ -6,14 +6,20 @@ from scipy.stats import weibull_min
 
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError
-from tobitgp.metrics import survival_at
+from tobitgp.metrics import (
+    brier_score,
+    calibration_slope,
+    cumulative_dynamic_auc,
+    integrated_brier_score,
+    survival_at,
+)
 from tobitgp.metrics.survival_curves import read_curves
 
 FRAME = pd.DataFrame({"a": [0.9, 0.5], "b": [0.8, 0.7]}, index=[1.0, 3.0])
 
 
 def test_values_at_times_of_the_frame_are_its_own(rng):
-    frame = pd.DataFrame(rng.random((20, 7)), index=np.sort(rng.exponential(1.0, 20)))
+    frame = pd.DataFrame(-np.sort(-rng.random((20, 7)), axis=0), index=np.sort(rng.exponential(1.0, 20)))
     for kind in ("linear", "step"):
         found = read_curves(frame, 7, kind).at(frame.index.to_numpy(), slice(None), "time")
         assert np.array_equal(found, frame.to_numpy())
@@ -80,6 +86,13 @@ def test_one_time_is_enough():
         (FRAME.set_axis([-1.0, 1.0]), DataError, "The index of survival_frame holds -1: times must be 0 or more"),
         (FRAME + 1.0, DataError, "survival_frame= holds 1.9 at time 1.0 in column 'a': values must be probabilities"),
         (
+            1.0 - FRAME,
+            DataError,
+            r"rises at time 3 in column 'a' and 1 more\. Survival must not rise.*not the incidence",
+        ),
+        (FRAME.assign(b=[0.8, 0.81]), DataError, r"rises at time 3 in column 'b'\. Survival"),
+        (FRAME[::-1].assign(b=[0.81, 0.8]), DataError, r"rises at time 3 in column 'b'\. Survival"),
+        (
             FRAME * np.nan,
             DataError,
             "survival_frame= holds nan at time 1.0 in column 'a': values must be probabilities",
@@ -91,6 +104,24 @@ def test_one_time_is_enough():
 def test_bad_frames_are_named(frame, error, message):
     with pytest.raises(error, match=message):
         survival_at(frame, [2.0, 2.0])
+
+
+def test_incidences_in_the_place_of_survival_are_refused_by_every_metric():
+    rows = ([1.0, 2.0, 2.5, 4.0], [1, 1, 0, 0])
+    S = pd.DataFrame({name: [0.9, 0.8 - 0.1 * k, 0.4] for k, name in enumerate("abcd")}, index=[1.0, 2.0, 3.0])
+    asked = {
+        "brier": lambda S: brier_score(rows, rows, S),
+        "integrated": lambda S: integrated_brier_score(rows, rows, S),
+        "area": lambda S: cumulative_dynamic_auc(rows, rows, S),
+        "slope": lambda S: calibration_slope(([1.0, 2.0, 2.5, 3.0], rows[1]), S, 2.5),
+        "at": lambda S: survival_at(S, [2.0] * 4),
+    }
+    late = S.assign(c=[0.9, 0.5, 0.5 + 1e-3])
+    for ask in asked.values():
+        ask(S.assign(c=[0.9, 0.4 - 1e-9, 0.4]))  # rounding
+        for wrong, words in ((1.0 - S, "at time 2 in column 'a' and 3 more"), (late, "at time 3 in column 'c'")):
+            with pytest.raises(DataError, match=f"survival_frame= rises {words}"):
+                ask(wrong)
 
 
 def test_an_unknown_interpolation_is_refused():

@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import logit
+from scipy.stats import norm
 
 from tobitgp.errors import SpecError
 from tobitgp.metrics import brier_score, cumulative_dynamic_auc
@@ -105,7 +107,11 @@ def test_copies_landmarks_and_intervals():
     one = found((time, event), (time, event), S, weights=(w, w))
     other = found((time[copies], event[copies]), (time[copies], event[copies]), S[:, copies])
     np.testing.assert_allclose(one, other, rtol=1e-9)
-    np.testing.assert_allclose(one["upper"] - one["lower"], 2 * 1.644854 * one["se"], rtol=1e-6)
+    b, a = one.iloc[:3], one.iloc[3:]
+    for end, sign in (("lower", -1.644854), ("upper", 1.644854)):
+        np.testing.assert_allclose(np.log(b[end] / b["estimate"]), sign * b["se"] / b["estimate"], rtol=1e-6)
+        gap = logit(a[end]) - logit(a["estimate"])
+        np.testing.assert_allclose(gap, sign * a["se"] / a["estimate"] / (1.0 - a["estimate"]), rtol=1e-6)
     later = found((time, event), (time, event), S, landmark=0.1, times=GRID[1:])
     at_risk = time > 0.1
     alone = found(
@@ -114,3 +120,37 @@ def test_copies_landmarks_and_intervals():
     np.testing.assert_allclose(later, alone, rtol=1e-9)
     with pytest.raises(SpecError, match="interval=2"):
         found((time, event), (time, event), S, interval=2)
+
+
+def few(seed, shift=2.0):
+    """Fifteen cases of normal scores below those of 15 controls, and predictions of these."""
+    rng = np.random.default_rng(seed)
+    x = np.concatenate([rng.normal(size=15), rng.normal(shift, 1.0, 15)])
+    return (np.repeat([1.0, 3.0], 15), np.repeat([1, 0], 15)), x
+
+
+def test_limits_of_few_rows_stay_within_the_scale_and_cover():
+    """The area of two normal distributions is known; plain limits leave [0, 1] in these samples."""
+    truth, inside, beyond = norm.cdf(2.0 / np.sqrt(2.0)), [], []
+    for seed in range(300):
+        rows, x = few(seed)
+        row = cumulative_dynamic_auc(rows, rows, x, [2.0], interval=0.95).auc.iloc[0]
+        if row["estimate"] < 1.0:
+            assert 0.0 < row["lower"] < row["estimate"] < row["upper"] < 1.0
+            inside.append(row["lower"] < truth < row["upper"])
+            beyond.append(row["estimate"] + 1.96 * row["se"] > 1.0)
+    assert 0.91 < np.mean(inside) < 0.985
+    assert np.mean(beyond) > 0.2
+
+
+def test_scores_at_the_end_of_the_scale_have_no_error():
+    rows, x = few(1, 20.0)
+    row = cumulative_dynamic_auc(rows, rows, x, [2.0], interval=0.95).auc.iloc[0]
+    wrong = cumulative_dynamic_auc(rows, rows, -x, [2.0], interval=0.95).auc.iloc[0]
+    S = pd.DataFrame(np.tile((rows[0] > 2.0) * 1.0, (2, 1)), index=[1.5, 2.0])
+    none = brier_score(rows, rows, S, interval=0.95).iloc[0]
+    for found, value in ((row, 1.0), (wrong, 0.0), (none, 0.0)):
+        assert found["estimate"] == value
+        assert found[["se", "lower", "upper"]].isna().all()
+    same = cumulative_dynamic_auc(rows, rows, np.zeros(30), [2.0], interval=0.95).auc.iloc[0]
+    assert same.tolist() == [0.5, 0.0, 0.5, 0.5]  # scores that say nothing have this area in every sample

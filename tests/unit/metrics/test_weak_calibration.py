@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 import tobitgp as tg
-from tobitgp.errors import DataError
+from tobitgp.errors import DataError, SpecError
 from tobitgp.metrics import calibration_slope
 
 
@@ -61,6 +61,13 @@ def test_copies_are_rows_and_messages():
     for rate, time, words in ((np.exp(x), 1e-9, "no row had its event"), (np.ones(60), 2.0, "the same for all rows")):
         with pytest.raises(DataError, match=words):
             calibration_slope((t, e), frame(rate), time)
+
+
+@pytest.mark.parametrize("time", [[1.0, 2.0], np.array([1.0]), "1", None, True, np.nan, np.inf])
+def test_one_time_is_asked_for(time):
+    x, t, e = sample(60)
+    with pytest.raises(SpecError, match=r"time=.*: must be one number\. For several times, call once for each"):
+        calibration_slope((t, e), frame(np.exp(x)), time)
 
 
 def test_slope_of_a_censored_regression_is_a_fit_of_the_response_on_predictions():

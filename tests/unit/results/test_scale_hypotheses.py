@@ -92,6 +92,17 @@ def test_degrees_of_freedom_and_processes(lung):
     np.testing.assert_allclose(found.conf_int()[0], np.log(low_high), rtol=1e-6)
 
 
+def test_a_scale_that_the_family_fixes_is_not_tested(lung):
+    """A Weibull time with sigma held at 1 is the exponential one; neither has an error of sigma."""
+    for how in ({"family": "exponential"}, {"family": "weibull", "fixed": {"sigma": 1}}):
+        res = tg.fit(LINEAR, lung, **how)
+        for test in (res.t_test, res.wald_test, res.f_test):
+            for text in ("sigma = 1", "sex = 0, sigma = 1"):
+                with pytest.raises(SpecError, match="The hypothesis 'sigma = 1' is about parameters that are fixed"):
+                    test(text)
+            test("sex = 0")
+
+
 @pytest.mark.parametrize("hypothesis", ["sigma = -1", "sigma = 0", "sigma = 2*age", "sigma", "sigma + age = 1"])
 def test_hypotheses_without_a_meaning_on_the_log_scale(weibull, hypothesis):
     with pytest.raises(SpecError, match="must be positive"):

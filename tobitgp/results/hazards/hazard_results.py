@@ -83,6 +83,7 @@ class HazardResults(Results):
     _from_zero = False
     _averages_warn = True
     _no_mean = "the mean time depends on the hazard after the last observed time"
+    _data: pd.DataFrame | None = None  # the training data as given, where the fit was made from them
 
     def __init__(self, parts: HazardParts):
         self._parts = parts

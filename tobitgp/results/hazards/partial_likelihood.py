@@ -100,6 +100,12 @@ def maximise(X: Array, sets: Sequence[tuple[IntArray, RiskSets]], log_hazard: Ar
     return Partial(float(value), U, U_x, of_x, of_both, of_g, change)
 
 
+def information(X: Array, sets: Sequence[tuple[IntArray, RiskSets]], log_hazard: Array) -> Array:
+    """Minus the second derivatives (p, p) of the partial likelihood in the coefficients of X, at some log hazards."""
+    each = [_scores(X[here], own, log_hazard[here], np.zeros(len(here)))[3] for here, own in sets]
+    return np.asarray(np.sum(each, axis=0))
+
+
 def _scores(X: Array, sets: RiskSets, log_hazard: Array, g: Array) -> tuple[float, Array, Array, Array, Array, Array]:
     """The logarithm of the partial likelihood and its derivatives, as of `Partial`."""
     at = np.zeros(len(sets.exited))

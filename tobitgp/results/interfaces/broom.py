@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.results.interfaces.written_response import response_columns
 from tobitgp.results.predict import check_probability
 from tobitgp.results.why_not import WHY_NOT, known_facts, reason_of
 
@@ -68,9 +69,10 @@ def glance(results: Any) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row; columns ``nobs``, ``nevent`` (the number of uncensored rows), ``df`` (estimated parameters),
-        ``df.residual``, ``logLik``, ``AIC``, ``BIC`` in nats and on the scale of deviances, ``sigma`` on the scale of
-        the location, ``logEvidence`` in nats, ``method`` and ``converged``; NaN where a fit has no such number.
+        One row; columns ``nobs`` and ``nevent`` (all and uncensored observations, by their weights; the second is NaN
+        of a weighted fit without its rows), ``df`` (estimated parameters), ``df.residual``, ``logLik``, ``AIC``,
+        ``BIC`` in nats and on the scale of deviances, ``sigma`` on the scale of the location, ``logEvidence`` in nats,
+        ``method`` and ``converged``; NaN where a fit has no such number.
 
     References
     ----------
@@ -83,7 +85,7 @@ def glance(results: Any) -> pd.DataFrame:
     >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
     >>> res.glance()[["nobs", "nevent", "df", "df.residual", "logLik", "AIC"]].round(2)
        nobs  nevent   df  df.residual  logLik    AIC
-    0  20.0       7  3.0         17.0  -29.23  64.46
+    0  20.0     7.0  3.0         17.0  -29.23  64.46
     """
 
     def known(name: str) -> float:
@@ -92,7 +94,7 @@ def glance(results: Any) -> pd.DataFrame:
     variance = known("scale") if "sigma" in results._names else np.nan
     values = {
         "nobs": results.nobs,
-        "nevent": int(results.parts.facts.counts["exact"]),
+        "nevent": _number_uncensored(results),
         "df": results._n_units - known("df_resid"),
         "df.residual": known("df_resid"),
         "logLik": known("llf"),
@@ -106,16 +108,28 @@ def glance(results: Any) -> pd.DataFrame:
     return pd.DataFrame([values])
 
 
+def _number_uncensored(results: Any) -> float:
+    """Weights of the uncensored rows, summed, of all responses."""
+    if hasattr(results, "responses"):
+        return float(sum(_number_uncensored(results[name]) for name in results.responses))
+    facts, training = results.parts.facts, results.parts.training
+    if training is not None:
+        return float(training.response.weight[training.response.lower == training.response.upper].sum())
+    return float(facts.counts["exact"]) if facts.nobs == facts.n else np.nan
+
+
 def augment(results: Any) -> pd.DataFrame:
-    """Covariates of the training rows used, with what the fit says of each, in the columns of broom's ``augment()``.
+    """Response and covariates of the training rows used, and what the fit says of each, as broom's ``augment()``.
 
     Returns
     -------
     DataFrame
-        By the labels of the data: covariates, ``.fitted``, the mean of the response before censoring or, where times
+        By the labels of the data: the response and what says how it was censored, named as in the formula, covariates,
+        ``.fitted``, the mean of the response before censoring or, where times
         have no mean, its median, ``.se.fit``, both in units of the response, ``.resid``, the response less its mean or
-        martingale residuals, pure numbers, and ``.std.resid``, quantile residuals in standard deviations. Several
-        responses follow each other, named in the column ``response``.
+        martingale residuals, pure numbers, and ``.std.resid``, quantile residuals in standard deviations. Censored
+        values are their limits, and flags are the numbers of the formula's codes, as 1 for an event. Several responses
+        follow each other, named in the column ``response``, with their values in ``value``.
 
     Raises
     ------
@@ -132,13 +146,20 @@ def augment(results: Any) -> pd.DataFrame:
     >>> import tobitgp as tg
     >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
     >>> res.augment().head(2).round(2)
-        age  .fitted  .se.fit  .resid  .std.resid
-    0  57.7    -3.91     3.41   -2.53        0.43
-    1  50.9    -2.80     2.34    3.50        0.59
+       durable   age  .fitted  .se.fit  .resid  .std.resid
+    0      0.0  57.7    -3.91     3.41   -2.53        0.43
+    1      0.7  50.9    -2.80     2.34    3.50        0.59
     """
     if hasattr(results, "responses"):
-        each = {name: augment(results[name]).assign(response=name) for name in results.responses}
-        return pd.concat(each.values())
+        fits = {name: results[name] for name in results.responses}
+        values = {name: {fit.parts.spec.response.value.label: "value"} for name, fit in fits.items()}
+        each = [_augmented(fit).rename(columns=values[name]).assign(response=name) for name, fit in fits.items()]
+        return pd.concat(each)
+    return _augmented(results)
+
+
+def _augmented(results: Any) -> pd.DataFrame:
+    """The same of one response."""
     has_mean = reason_of(WHY_NOT["resid"], known_facts(results)) is None
     fitted = results.predict(what="uncensored" if has_mean else "median", se=True)
     columns = {
@@ -149,5 +170,8 @@ def augment(results: Any) -> pd.DataFrame:
     }
     rows = results.parts.rows
     found = pd.DataFrame({name: column.to_numpy()[rows.kept] for name, column in columns.items()}, index=rows.labels)
-    covariates = results.parts.covariates
-    return found if covariates is None else pd.concat([covariates.set_axis(rows.labels), found], axis=1)
+    covariates, response = results.parts.covariates, response_columns(results.parts)
+    if covariates is not None:
+        found = pd.concat([covariates.set_axis(rows.labels), found], axis=1)
+    own = {name: values for name, values in response.items() if name not in found}
+    return pd.concat([pd.DataFrame(own, index=rows.labels), found], axis=1)
