@@ -281,7 +281,7 @@ WRONG = [
     ("fit", {"durations": []}, DataError, "durations=: a list of numbers"),
     ("fit", {"durations": ["a"]}, DataError, "durations=: a list of numbers"),
     ("fit", {"durations": T, "event_observed": [1, 0]}, DataError, "event_observed=: 2 values for 3 subjects"),
-    ("fit", {"durations": T, "event_observed": [1, 2, 0]}, DataError, "1 is an event and 0 none"),
+    ("fit", {"durations": T, "event_observed": [1, 2, 0]}, DataError, "use 1 for an event and 0 for none"),
     ("fit", {"durations": T, "entry": [0, -1, 0]}, DataError, "entry=: positions 1 hold -1"),
     ("fit", {"durations": T, "entry": [0, 5, 0]}, DataError, "row"),
     ("fit", {"durations": T, "weights": [1, np.inf, 0]}, DataError, "weights=: positions 1 hold inf"),
@@ -289,7 +289,7 @@ WRONG = [
     ("fit", {"durations": T, "alpha": 2.0}, SpecError, "alpha=2.0"),
     ("fit", {"durations": T, "ci_labels": ["a"]}, SpecError, "ci_labels="),
     ("fit_left_censoring", {"durations": [-1.0]}, DataError, "durations=: positions 0 hold -1"),
-    ("fit_interval_censoring", {"lower_bound": [2.0], "upper_bound": [1.0]}, DataError, "above upper_bound"),
+    ("fit_interval_censoring", {"lower_bound": [2.0], "upper_bound": [1.0]}, DataError, "must not exceed upper_bound"),
     ("fit_interval_censoring", {"lower_bound": [-2.0], "upper_bound": [1.0]}, DataError, "Give 0 where"),
     ("fit_interval_censoring", {"lower_bound": [2.0], "upper_bound": [np.nan]}, DataError, "upper_bound=: positions 0"),
     (

@@ -60,7 +60,7 @@ class CureParts(LikelihoodParts):
 
     @property
     def formula_texts(self) -> dict[str, str]:
-        """Formulas beside that of the location."""
+        """Formulas other than that of the location."""
         assert self.spec.scale is not None
         return {"logit(cured):": self.spec.scale.formula}
 
@@ -120,7 +120,9 @@ def mean_cured(parts: Any) -> Estimates:
     """The cured fraction averaged over the rows of the fit, as a logit with its variance: one row."""
     design = parts.training.design if parts.training is not None else None
     if design is None and not parts.one_fraction:
-        raise SpecError("The average cured fraction is of training rows, which this fit does not hold; use predict().")
+        raise SpecError(
+            "The average cured fraction requires the training rows, which this fit does not hold. Use predict()."
+        )
     p, q = len(parts.columns), len(parts.scale_columns)
     Z, weight = np.ones((1, 1)), np.ones(1)
     v = parts.maximum.gamma[:q]
@@ -200,22 +202,22 @@ def fit_cure(
 
 
 def _check_rows(seen: CensoredResponse) -> None:
-    """Refuse rows that cure models are not fitted to."""
+    """Raise an error for rows that cure models are not fitted to."""
     exact = seen.lower == seen.upper
     if (~exact & ~np.isposinf(seen.upper)).any() or np.isfinite(seen.exit).any():
         raise SpecError(
-            "cure= takes rows that are exact or right-censored, with late entry or without, not left-censored, "
-            "interval-censored or right-truncated ones."
+            "cure= requires exact or right-censored rows, with or without late entry. Left-censored, "
+            "interval-censored and right-truncated rows are not supported."
         )
 
 
 def check_censored(seen: CensoredResponse) -> None:
-    """Refuse rows without events, or without censored ones."""
+    """Raise an error for rows without events, or without censored ones."""
     exact = np.isfinite(seen.upper)
     if exact.all():
-        raise SpecError("cure= requires censored rows: without them no subject may be cured.")
+        raise SpecError("cure= requires censored rows, since only a censored subject may be cured.")
     if not (exact & (seen.weight > 0.0)).any():
-        raise DataError("No event was seen, and a cure model has nothing to learn times from.")
+        raise DataError("No event was observed, and a cure model requires events.")
 
 
 def _known(
@@ -237,8 +239,8 @@ def _warn_others(ends: Sequence[CureEnd], jacobian: float) -> None:
         listed = " and ".join(f"{end.cured:.3g} (log likelihood {end.log_likelihood + jacobian:.2f})" for end in others)
         warnings.warn(
             f"The likelihood has several maxima: one with a mean cured fraction of {maxima[0].cured:.3g} (log-"
-            f"likelihood {maxima[0].log_likelihood + jacobian:.2f}), and one of {listed}; fit_history lists them. "
-            f"These rows do not distinguish them. Compare families, or use longer follow-up.",
+            f"likelihood {maxima[0].log_likelihood + jacobian:.2f}), and one of {listed}. fit_history lists "
+            f"them. These rows do not distinguish between them. Compare families, or use longer follow-up.",
             ConvergenceWarning,
             stacklevel=user_level(),
         )

@@ -65,7 +65,7 @@ class Latent(Kind):
         ends = ResponseEnds(*rows.ends)
         for j, label in enumerate(over.wide.labels):
             if not ends.seen[:, j].any():
-                raise DataError(f"{label}: nothing but limits is known of it. Leave it out.")
+                raise DataError(f"{label}: it has only limits, no values. Leave it out.")
             if not np.ptp(filled(ends)[:, j]):
                 raise DataError(f"{label}: all its values are the same. Leave it out.")
         each = tuple(parse_formula(formula, list(data.columns), None) for formula in over.wide.formulas)
@@ -77,7 +77,7 @@ class Latent(Kind):
         ends = ResponseEnds(*(end[rows.kept] for end in rows.rows.ends))
         m = INDUCING if isinstance(method.inducing, str) else read_whole("inducing", method.inducing)
         if len(ends.lower) < 3:
-            raise DataError(f"{len(ends.lower)} rows: gp(latent(...)) needs at least 3. Give more rows.")
+            raise DataError(f"{len(ends.lower)} rows: gp(latent(...)) requires at least 3. Give more rows.")
         centre, scale = _units(ends)
         own = ResponseEnds(*((end - centre) / scale for end in ends))
         order = np.lexsort(np.abs(filled(own)).T)  # so that the order of rows and the sign of responses do not show
@@ -135,16 +135,16 @@ def _method(asked: FitOptions) -> VI:
     """Settings of the search; what a fit over latent coordinates has no use for raises an error."""
     method = asked.method if isinstance(asked.method, VI) else VI(bound="local")
     if method is not asked.method and asked.method != "auto":
-        raise SpecError(f"method={asked.method!r}: gp(latent(...)) is fitted by tg.VI(bound='local') only.")
+        raise SpecError(f"method={asked.method!r}: gp(latent(...)) supports method=tg.VI(bound='local') only.")
     if method.bound not in ("exact", "local"):
-        raise SpecError(f"bound={method.bound!r}: gp(latent(...)) has bound='local' only.")
+        raise SpecError(f"bound={method.bound!r}: gp(latent(...)) supports bound='local' only.")
     if method.hyper == "integrate":
-        raise SpecError("hyper='integrate': gp(latent(...)) has hyper='maximize' only.")
+        raise SpecError("hyper='integrate': gp(latent(...)) supports hyper='maximize' only.")
     if asked.cov_type != "nonrobust":
         raise SpecError(f"cov_type={asked.cov_type!r}: gp(latent(...)) has no covariance of estimates. Leave it out.")
     for name, given in asked.named(("fixed", "start", "priors")).items():
         if given:
-            raise SpecError(f"{name}= is not for gp(latent(...)). Leave it out.")
+            raise SpecError(f"{name}= is not supported with gp(latent(...)). Leave it out.")
     return method
 
 

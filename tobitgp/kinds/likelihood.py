@@ -39,7 +39,7 @@ _CHUNK = 8192
 
 @dataclass(frozen=True, slots=True)
 class LikelihoodParts(Source):
-    """A maximum of a likelihood. Rows have r parameters, each linear in coefficients of its own.
+    """A maximum of a likelihood. Rows have r parameters, each linear in its own coefficients.
 
     A kind says by which columns, and what distribution of the response they make.
     """
@@ -79,7 +79,7 @@ class LikelihoodParts(Source):
 
     @property
     def scale_names(self) -> list[str]:
-        """Parameters beside linear coefficients."""
+        """Parameters other than linear coefficients."""
         rest = len(self.maximum.parameters) - len(self.columns) - len(self.maximum.gamma)
         own = [SIGMA] if self.state.scale is None else list(self.scale_columns)
         return [*own, *([self.shape_name] * rest)]
@@ -112,11 +112,11 @@ class LikelihoodParts(Source):
         return LocationScale(self.noise_at(x[2:]), x[0], np.exp(x[1]), self.family.log_time)
 
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
-        """The same model fitted to the rows again, more parameters ``fixed``; with scores of rows where asked for."""
+        """The same model fitted to the rows again, more parameters ``fixed``; with scores of rows where requested."""
         raise NotImplementedError
 
     def why_not_nested(self, smaller: LikelihoodParts) -> str:
-        """What keeps a model of this family from being a case of this one, beside its columns; empty without."""
+        """What keeps a model of this family from being a case of this one, apart from its columns; empty without."""
         if self.components != smaller.components:
             return "their numbers of components differ, where the statistic has no chi-squared distribution"
         if type(self) is not type(smaller):
@@ -145,7 +145,7 @@ class LikelihoodParts(Source):
         return np.ones(change.shape[1], dtype=np.bool_)
 
     def known(self, response: CensoredResponse, labels: Any = None) -> CensoredResponse:
-        """What is known of rows, if that may have been seen."""
+        """What is known about rows, if that may have been seen."""
         check_response(response, log_time=self.family.log_time, labels=labels)
         return response
 
@@ -189,12 +189,12 @@ class LikelihoodParts(Source):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Of the linear part."""
+        """Columns of the linear part."""
         return self.state.linear.columns
 
     @property
     def coefficients(self) -> Array:
-        """Of the linear columns as written, (p,)."""
+        """Coefficients of the linear columns as written, (p,)."""
         return uncentred(self, self.maximum.coefficients)
 
     @property
@@ -204,7 +204,7 @@ class LikelihoodParts(Source):
 
     @property
     def shape_name(self) -> str:
-        """Of the shape parameter of the noise; empty without one."""
+        """Name of the shape parameter of the noise; empty without one."""
         return self.family.distribution.shape_name or ""
 
     @property
@@ -264,7 +264,7 @@ class LikelihoodParts(Source):
         return found.llf if found.maximum.converged else float("nan")
 
     def reweighted(self, weight: Array) -> Self:
-        """The same estimates beside rows with other frequency weights (n,), those of weight 0 left out."""
+        """The same estimates for rows with other frequency weights (n,), those of weight 0 left out."""
         training, at = self.rows, weight > 0.0
         kept = training.kept.copy()
         kept[kept] = at

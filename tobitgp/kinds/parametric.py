@@ -123,7 +123,7 @@ class ParametricParts(LikelihoodParts):
         H = as_dense(design.H)
         levels = H[:, self.level_columns]
         if not levels.any(axis=1).all():
-            raise SpecError("exclude= cannot leave out the strata, each of which has its own baseline.")
+            raise SpecError("exclude= cannot leave out the strata: each of them has its own baseline.")
         shared = [np.ones((len(H), 1))] * (self.frailty is not None)
         return [H, *[levels] * self.baseline.size, *shared]
 
@@ -295,12 +295,12 @@ def _by_subjects(maximum: Maximum, seen: Outcome, code: IntArray) -> tuple[Maxim
 
 
 def _warn_unit(weight: Array) -> None:
-    """Say that the unit of sampling weights matters beside frailties."""
+    """Say that the unit of sampling weights matters with frailties."""
     mean = float(weight[weight > 0.0].mean())
     if not np.isclose(mean, 1.0, rtol=_UNIT):
         warnings.warn(
-            f"weights= have a mean of {mean:.4g}, and estimates depend on their unit: the likelihood of a group that "
-            "shares a frailty is not a sum over its rows. Divide the weights by their mean.",
+            f"weights= have a mean of {mean:.4g}. With frailties the estimates depend on the unit of the "
+            f"weights, because the likelihood of a group is not a sum over its rows. Divide the weights by their mean.",
             ApproximationWarning,
             stacklevel=user_level(),
         )
@@ -308,13 +308,13 @@ def _warn_unit(weight: Array) -> None:
 
 def _check_events(seen: CensoredResponse) -> None:
     if not (~np.isposinf(seen.upper) & (seen.weight > 0.0)).any():
-        raise DataError("No event was seen, and there is nothing to learn hazards from.")
+        raise DataError("No event was observed, and hazards cannot be estimated without events.")
 
 
 def _check_names(columns: Sequence[str], own: Sequence[str]) -> None:
     twice = [name for name in columns if name in own]
     if twice:
-        raise DataError(f"The column {twice[0]!r} has the name of a parameter of the baseline; rename it.")
+        raise DataError(f"The column {twice[0]!r} has the name of a parameter of the baseline. Rename it.")
 
 
 def _last(seen: CensoredResponse) -> float:
@@ -340,10 +340,10 @@ def baseline_of(
     knots = make_knots(times, weight / weight.mean() if sampling else weight, df)
     number, apart = len(np.unique(times)), np.diff(knots) > 1e-9 * max(1.0, float(np.abs(knots).max()))
     if number <= df or not apart.all():
-        why = "and some of these are equal" if number > df else "which needs as many times"
+        why = "and some of these are equal" if number > df else "which require as many times"
         raise DataError(
-            f"PH('spline', df={df}) has {df + 1} knots at quantiles of the event times, {why}: there are {number} "
-            "distinct ones. Give a smaller df, or baseline='weibull'."
+            f"PH('spline', df={df}) has {df + 1} knots at quantiles of the event times, {why}. There are "
+            f"{number} distinct event times. Give a smaller df, or baseline='weibull'."
         )
     return SplineBaseline(tuple(knots.tolist()))
 
@@ -359,8 +359,8 @@ def _warn_level(baseline: SplineBaseline, c: Array) -> None:
             else f"between {held.min():.4g} and {held.max():.4g}"
         )
         warnings.warn(
-            f"The hazard is held at 0 at times {between}: without this bound the spline would fall there, and survival "
-            "rise. Standard errors treat the times at which it is 0 as known. Give a smaller df.",
+            f"The hazard is held at 0 at times {between}: without this bound the spline would decrease and "
+            f"survival would increase there. Standard errors treat these times as known. Give a smaller df.",
             BoundaryWarning,
             stacklevel=user_level(),
         )

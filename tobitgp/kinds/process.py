@@ -53,7 +53,7 @@ class Process(Source):
 
     @property
     def family(self) -> Family:
-        """Of the response."""
+        """Family of the response."""
         raise NotImplementedError
 
     @property
@@ -67,7 +67,7 @@ class Process(Source):
         raise NotImplementedError
 
     def joined(self, each: Sequence[Nodes]) -> Nodes:
-        """What is known of rows, from what every fit knows of f."""
+        """What is known about rows, from what every fit knows of f."""
         raise NotImplementedError
 
 
@@ -91,7 +91,7 @@ class ProcessParts(Process):
 
     @property
     def family(self) -> Family:
-        """Of the noise."""
+        """Family of the noise."""
         return self.gp.family
 
     @property
@@ -151,7 +151,7 @@ class ScaledFit(NamedTuple):
         return self.fit.gp.family.log_time
 
     def nodes(self, nodes: Nodes) -> Nodes:
-        """What is known of the response in rows, from what is known of f."""
+        """What is known about the response in rows, from what is known about f."""
         return nodes if self.power is None else PowerNodes.of([nodes], np.ones(1), np.array([self.power]))
 
     def response(self, y: LocationScale) -> RowDistributions:
@@ -171,7 +171,7 @@ class ScaledFit(NamedTuple):
             return np.log(np.maximum(y, 0.0)) if self.log_time else y
 
     def fitted(self, response: CensoredResponse, labels: npt.NDArray[Any] | None = None) -> CensoredResponse:
-        """What is known of rows of what was fitted."""
+        """What is known about rows of what was fitted."""
         if self.power is None:
             return response
         named = np.arange(len(response.lower), dtype=object) if labels is None else labels
@@ -244,7 +244,7 @@ def build_model(
 def _check_noise_processes(
     spec: ModelSpec, read: TrainingData | PartitionedData, family: Family, method: Method
 ) -> None:
-    """Refuse processes in log sigma where they cannot be fitted."""
+    """Raise an error for processes in log sigma where they cannot be fitted."""
     if spec.scale is None or not spec.scale.gps:
         return
     name = spec.scale.gps[0].name
@@ -255,13 +255,13 @@ def _check_noise_processes(
         )
     if method.traits.ascends == "bound" and not falls_like_a_power(family.distribution):
         raise SpecError(
-            f"method={method.name!r}: the bound is minus infinity with {name} and family={family.name!r}, whose log "
-            "density falls exponentially. Use method='ep' or method='laplace'."
+            f"method={method.name!r}: the bound is minus infinity with {name} and family={family.name!r}, whose "
+            f"log density decreases exponentially. Use method='ep' or method='laplace'."
         )
     if isinstance(read, PartitionedData) or len(read.labels) > MOST_ROWS:
         raise SpecError(
-            f"sigma= with {name.removeprefix('sigma: ')} takes up to {MOST_ROWS:,} rows that are held in memory, no "
-            "files; columns in sigma=, as '~ z' or '~ bs(z, df=5)', any number."
+            f"sigma= with {name.removeprefix('sigma: ')} supports up to {MOST_ROWS:,} rows in memory and no "
+            f"files. Use columns in sigma=, e.g. '~ z' or '~ bs(z, df=5)', which support any number."
         )
 
 
@@ -313,8 +313,8 @@ def evidence_at(
     lacking = ", ".join(repr(name) for name, sought in zip(names, free, strict=True) if sought)
     if lacking:
         raise SpecError(
-            f"evidence() needs all hyper-parameters, and params= lacks {lacking}. The hyperparameters of a fit are "
-            "such a dict."
+            f"evidence() requires all hyper-parameters, and params= lacks {lacking}. Give a dict such as "
+            f"hyperparameters of a fit."
         )
     task = Task(model.problem, model.prior, model.parameters, family.likelihood, all_rows)
     found = evaluate(task, method, settings, gradient=gradient)
@@ -324,11 +324,11 @@ def evidence_at(
 
 
 def refuse_censoring_noises(parts: ProcessParts, question: str) -> None:
-    """Refuse fits with censoring noise."""
+    """Raise an error for fits with censoring noise."""
     found = parts.fitted.parameters
     values = found.values(parts.fitted.points[0].theta)
     if any(value for role, value in zip(found.roles, values, strict=True) if role in SIDES):
         raise SpecError(
-            f"The censoring noises of bound='local' make a likelihood that is not a density, for which {question} has "
-            f"no meaning. Use bound='exact', or fix sigma_lower and sigma_upper at 0."
+            f"With the censoring noises of bound='local' the likelihood is not a density, so that {question} is "
+            f"not defined. Use bound='exact', or fix sigma_lower and sigma_upper at 0."
         )

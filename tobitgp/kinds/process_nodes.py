@@ -210,15 +210,15 @@ def _chosen(parts: ProcessParts, term: Any) -> list[int]:
     names = {item.name: t for t, item in enumerate(parts.gp.terms) if not item.factors}
     if not names:
         raise SpecError(
-            "This model has no random effects; re(g) in the formula gives an intercept to each level of g, (1 + z | g) "
-            "a slope too."
+            "This model has no random effects. In a formula, re(g) gives each level of g an intercept, and (1 + "
+            "z | g) also a slope."
         )
     if term is None:
         return list(names.values())
     if term not in names:
         listed = ", ".join(map(repr, names))
         raise SpecError(
-            f"term={term!r} names no random effects{nearest(str(term), list(names))}; this model has {listed}."
+            f"term={term!r} is not a random effect{nearest(str(term), list(names))}. This model has {listed}."
         )
     return [names[term]]
 

@@ -86,7 +86,7 @@ def noise_free_cavities(parts: ProcessParts, point: FeaturePosterior) -> tuple[A
         some = problem.order[np.flatnonzero(found.places.of_row == int(count.argmax()))]
         named = ", ".join(str(label) for label in np.sort(parts.rows.labels[some][:5]))
         raise SpecError(
-            f"{ASKED}a row cannot be left out where another has the same inputs, here rows {named}. Fit with one of "
+            f"{ASKED}a row cannot be left out if another row has the same inputs, here rows {named}. Fit with one of "
             f"them.{INSTEAD}"
         )
     mean, variance = found.cavities
@@ -114,7 +114,7 @@ def seen_in_training(scaled: ScaledFit) -> LeftOutRows:
 
 
 def predicted_rows(scaled: ScaledFit, response: CensoredResponse, asked: Asked) -> LeftOutRows:
-    """New rows under a posterior as it stands, and what was seen of them."""
+    """New rows under the posterior without change, and what was observed about them."""
     return _seen(scaled, nodes_of(scaled.fit, asked.design), scaled.outcome(response, asked.labels.to_numpy()))
 
 
@@ -141,7 +141,7 @@ def seen_in_rows(parts: Process, new: Frame | None) -> tuple[Asked, list[LeftOut
 
 
 def process_likelihoods(parts: Process, rows: Scored) -> Array:
-    """Log predictive density of exact rows, log probability of what was seen of the others; (m,)."""
+    """Log predictive density of exact rows, log probability of what was observed about the others; (m,)."""
     each = [
         np.logaddexp.reduce(log_predictive(predicted_rows(scaled, rows.response, rows.asked)), axis=0)
         + scaled.log_jacobian(rows.response)
@@ -228,7 +228,7 @@ def _noise_free_at_point(parts: ProcessParts, point: FeaturePosterior) -> tuple[
 
 
 def _pairs_at_point(parts: ProcessParts, point: FeaturePosterior) -> tuple[Array, Array]:
-    """The same where rows tell of log sigma too."""
+    """The same where rows are informative about log sigma too."""
     problem, rows = parts.gp.problem, parts.gp.rows_at(point.theta)
     known = parts.family.likelihood.over(problem.rows).at(point.theta)
     likelihood = CompiledMoments.of(known, parts.fitted.method)

@@ -88,7 +88,7 @@ class DistributionFitter(ResultsFitter):
     label : str, optional
         Name of the columns of curves.
     **fit_kwargs
-        As of :func:`tobitgp.fit`.
+        As for :func:`tobitgp.fit`.
 
     Attributes
     ----------
@@ -125,12 +125,14 @@ class DistributionFitter(ResultsFitter):
     def __init__(self, family: Any = "weibull", alpha: float = 0.05, label: str | None = None, **fit_kwargs: Any):
         if isinstance(family, str):
             if family not in LIFETIMES:
-                raise SpecError(f"family={family!r}: not a distribution of durations. Use {', '.join(LIFETIMES)}.")
+                raise SpecError(
+                    f"family={family!r}: family must be a distribution of durations. Use {', '.join(LIFETIMES)}."
+                )
             row = LIFETIMES[family]
         elif isinstance(family, PH | GenGamma):
             row = LifetimeFamily(f"{type(family).__name__}Fitter", family)
         else:
-            raise SpecError(f"family={family!r}: a name, tg.PH(...) or tg.GenGamma(...) is needed.")
+            raise SpecError(f"family={family!r}: family must be a name, tg.PH(...) or tg.GenGamma(...).")
         super().__init__(row.fitter_name, alpha, label)
         self._row, self._family, self._rhs = row, row.family, row.rhs
         self._known = row.parameters is not None

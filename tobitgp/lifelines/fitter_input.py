@@ -16,7 +16,7 @@ _TIMES = ("durations", "lower_bound", "upper_bound")
 
 
 def check_arguments(given: Mapping[str, Any]) -> None:
-    """Refuse arguments of a fit method that are no numbers, or not one for each subject."""
+    """Raise an error for arguments of a fit method that are not numbers, or not one for each subject."""
     columns = {name: _numbers(name, given[name]) for name in _TIMES if name in given}
     n = len(next(iter(columns.values())))
     for name in ("event_observed", "entry", "weights"):
@@ -26,23 +26,36 @@ def check_arguments(given: Mapping[str, Any]) -> None:
         if len(values) != n:
             raise DataError(f"{name}=: {len(values)} values for {n} subjects. Give one for each.")
     for name in ("durations", "upper_bound"):
-        _refuse(name, columns, lambda x: x <= 0.0, "times are positive. Correct or drop them")
-    _refuse("lower_bound", columns, lambda x: x < 0.0, "times are not negative. Give 0 where there is no lower bound")
+        _refuse(name, columns, lambda x: x <= 0.0, "times must be positive. Correct or drop them")
     _refuse(
-        "entry", columns, lambda x: x < 0.0, "times are not negative. Give 0 to those who were there from the start"
+        "lower_bound", columns, lambda x: x < 0.0, "times must not be negative. Give 0 where there is no lower bound"
     )
-    _refuse("event_observed", columns, lambda x: (x != 0.0) & (x != 1.0), "1 is an event and 0 none. Recode them")
+    _refuse(
+        "entry", columns, lambda x: x < 0.0, "times must not be negative. Give 0 to subjects observed from the start"
+    )
+    _refuse(
+        "event_observed", columns, lambda x: (x != 0.0) & (x != 1.0), "use 1 for an event and 0 for none. Recode them"
+    )
     if "lower_bound" in columns:
         late = columns["lower_bound"] > columns["upper_bound"]
-        _refuse("lower_bound", columns, lambda x: late, "these are above upper_bound. Exchange or correct them")
+        _refuse(
+            "lower_bound", columns, lambda x: late, "lower bounds must not exceed upper_bound. Exchange or correct them"
+        )
         exact = columns["lower_bound"] == columns["upper_bound"]
-        _refuse("event_observed", columns, lambda x: x != exact, "1 is an event at equal bounds. Leave it out")
+        _refuse(
+            "event_observed",
+            columns,
+            lambda x: x != exact,
+            "it must be 1 exactly where both bounds are equal. Leave it out",
+        )
     if given.get("timeline") is not None:
         _numbers("timeline", given["timeline"])
     if given.get("alpha") is not None:
         check_alpha(given["alpha"])
     if given.get("ci_labels") is not None and len(given["ci_labels"]) != 2:
-        raise SpecError(f"ci_labels={given['ci_labels']!r}: two names are needed, of the lower and the upper limit.")
+        raise SpecError(
+            f"ci_labels={given['ci_labels']!r}: ci_labels must be two names, for the lower and the upper limit."
+        )
 
 
 def _numbers(name: str, values: Any) -> Array:
@@ -52,9 +65,9 @@ def _numbers(name: str, values: Any) -> Array:
     except (TypeError, ValueError):
         numbers = np.zeros(())
     if numbers.ndim != 1 or not len(numbers):
-        raise DataError(f"{name}=: a list of numbers is needed, one at least.")
+        raise DataError(f"{name}= must be a list of at least one number.")
     wrong = np.isnan(numbers) if name == "upper_bound" else ~np.isfinite(numbers)
-    _refuse(name, {name: numbers}, lambda x: wrong, "numbers are needed. Correct or drop these subjects")
+    _refuse(name, {name: numbers}, lambda x: wrong, "values must be numbers. Correct or drop these subjects")
     return numbers
 
 

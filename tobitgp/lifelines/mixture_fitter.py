@@ -34,7 +34,7 @@ class MixtureFitter(ResultsFitter):
     label : str, optional
         Name of the columns of curves.
     **fit_kwargs
-        As of :func:`tobitgp.fit`.
+        As for :func:`tobitgp.fit`.
 
     Attributes
     ----------
@@ -101,4 +101,4 @@ def _written(components: Any) -> str:
         return f"range(1, {_MOST + 1})" if components == "select" else '"dp"'
     if isinstance(components, int | np.integer | range) and not isinstance(components, bool):
         return repr(components if isinstance(components, range) else int(components))
-    raise SpecError(f"components={components!r}: a whole number, a range, 'select' or 'dp' is needed.")
+    raise SpecError(f"components={components!r}: components must be a whole number, a range, 'select' or 'dp'.")

@@ -124,7 +124,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
 
     @cached_property
     def _times(self) -> Times:
-        """What is known of the durations of any subject."""
+        """What is known about the durations of any subject."""
         found: Times = self.results_._time_rows(pd.DataFrame(index=[0]), (), bands=True).times
         return found
 
@@ -137,7 +137,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
 
     @property
     def _compare_to_values(self) -> Array:
-        """Values that are no effect, NaN of parameters without one."""
+        """Values without an effect, NaN of parameters without one."""
         return np.full(len(self._fitted_parameter_names), np.nan)
 
     @property
@@ -233,7 +233,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         Raises
         ------
         SpecError
-            For ages that are no finite numbers, or negative.
+            For ages that are not finite numbers, or negative.
 
         Examples
         --------
@@ -263,7 +263,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         p : float or array of shape (k,)
             Probability of survival: 0.9 is the time that 90% survive.
         conditional_after
-            As of :meth:`predict`.
+            As for :meth:`predict`.
 
         Returns
         -------

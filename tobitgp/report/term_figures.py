@@ -116,7 +116,7 @@ def say_above(ax: Any, *words: str) -> None:
 
 
 def place(values: pd.Series[Any]) -> Any:
-    """Where a column of numbers or dates stands on an axis: floats, or dates in UTC."""
+    """Where a column of numbers or dates is placed on an axis: floats, or dates in UTC."""
     if is_date(values):
         return pd.to_datetime(values, utc=True).dt.tz_localize(None).to_numpy()
     return values.to_numpy(dtype=np.float64)
@@ -345,7 +345,7 @@ def _period(term: GPTerm | None, column: str) -> float:
 
 
 def _fold(values: pd.Series[Any], period: float) -> tuple[pd.Series[Any], pd.Series[Any]]:
-    """Values as they stand in one period near their middle, of dates one from New Year on, and the ends of that."""
+    """Values folded into one period near their middle, of dates one from New Year on, and the ends of that."""
     start: Any
     span: Any = period
     if is_date(values):

@@ -36,9 +36,9 @@ def anova(results: Fit) -> pd.DataFrame:
     -------
     DataFrame
         Index ``term``; columns ``df, chi2, p``, and of a model with processes ``edf``, their effective numbers of
-        parameters: pure numbers. Of a process ``df`` is the rank of the test. NaN where all of a term is fixed or not
-        identified, of a process kept as a Markov chain or by nearest neighbours, of one of a fit without training rows,
-        and of terms with more than 2,000 columns.
+        parameters: dimensionless numbers. Of a process ``df`` is the rank of the test. NaN where all of a term is fixed
+        or not identified, of a process kept as a Markov chain or by nearest neighbours, of one of a fit without
+        training rows, and of terms with more than 2,000 columns.
 
     Raises
     ------
@@ -79,9 +79,9 @@ def anova_table(tests: Mapping[Any, TermTest]) -> pd.DataFrame:
     without = ", ".join(str(name) for name, test in tests.items() if np.isnan(test.p))
     if without:
         warnings.warn(
-            f"There is no test of {without}: coefficients that are fixed or not identified, processes kept as a Markov "
-            f"chain or by nearest neighbours, terms of more than {MOST_COLUMNS:,} columns, and processes of a fit "
-            "without rows have none.",
+            f"No test is available for {without}. Tests are not defined for coefficients that are fixed or not "
+            f"identified, processes kept as a Markov chain or by nearest neighbours, terms of more than "
+            f"{MOST_COLUMNS:,} columns, and processes of a fit without rows.",
             UserWarning,
             stacklevel=user_level(),
         )

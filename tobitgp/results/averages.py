@@ -1,4 +1,4 @@
-r"""Averages over rows of what is asked of the distribution of the response, and what is known of several of them.
+r"""Averages over rows of functionals of the response's distribution, and the uncertainty of several averages.
 
 .. math:: Q_a = \frac{\sum_i w_i\, Q(x_i, a; \theta)}{\sum_i w_i},
 
@@ -72,7 +72,7 @@ class Sought:
         return "logit" if self.what in ("survival", "risk") else "log" if self.positive else "identity"
 
     def question(self, times: Array) -> Question:
-        """Asked of every row; times (m,), given survival of ``after`` in each."""
+        """Functional of the response in every row; times (m,), given survival of ``after`` in each."""
         at = times[None]
         if self.what == "mean":
             return mean(self.positive)

@@ -1,4 +1,4 @@
-"""Every approximation at one set of hyper-parameters, beside the exact answer."""
+"""Every approximation at one set of hyper-parameters, next to the exact answer."""
 
 from __future__ import annotations
 
@@ -85,15 +85,17 @@ def compare_bounds(results: Any) -> pd.DataFrame:
     """
     whole: Any = getattr(results, "parts", None)
     if not getattr(whole, "has_sites", False):
-        raise SpecError(f"compare_bounds() takes a fitted Gaussian process, not {type(results).__name__}.")
+        raise SpecError(f"compare_bounds() requires a fitted Gaussian process, not {type(results).__name__}.")
     parts: ProcessParts = whole.reported.fit
     if parts.fitted.points[0].noise:
-        raise SpecError("compare_bounds() compares posteriors of f alone, and sigma= has a process here.")
+        raise SpecError("compare_bounds() does not support a process in sigma=. Fit without it.")
     if parts.training is None:
-        raise SpecError(f"{NO_ROWS}, and compare_bounds() computes with them.")
+        raise SpecError(f"{NO_ROWS}, and compare_bounds() requires them.")
     problem, answers, attrs = parts.gp.problem, {}, {}
     if parts.noise_free and all(rows.kind == "exact" for rows in parts.gp.problem.rows if len(rows)):
-        raise SpecError("compare_bounds(): without noise and censored rows nothing is approximated. Use log_evidence.")
+        raise SpecError(
+            "compare_bounds(): without noise and without censored rows the result is exact. Use log_evidence."
+        )
     gaussian = parts.family.distribution.gaussian
     in_the_way = why_not_exact(problem) if gaussian else "the noise is not Gaussian"
     with single_blas_thread():
@@ -122,7 +124,7 @@ def _exact(parts: ProcessParts) -> Answer:
 
 
 def _approximations(parts: ProcessParts) -> Iterator[tuple[str, Answer]]:
-    """Those that go with the family and the rows, and converge."""
+    """Those that work with the family and the rows, and converge."""
     gp, theta, roles = parts.gp, parts.fitted.points[0].theta, parts.fitted.parameters.roles
     if parts.noise_free:  # where no other method is defined
         point = parts.fitted.points[0]

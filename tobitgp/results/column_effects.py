@@ -1,7 +1,7 @@
 r"""Marginal effects: how a prediction changes with a column of the data.
 
-An effect is :math:`\sum_n \omega_n [Q_n^+ - Q_n^-] / \mathrm{width}_n`, Q the prediction asked for at two values of
-the column, or its logarithm, times the column's value where that changes by shares: (REG14), (REG15) and (ECO1) of the
+An effect is :math:`\sum_n \omega_n [Q_n^+ - Q_n^-] / \mathrm{width}_n`, Q the prediction requested at two values of the
+column, or its logarithm, times the column's value where that changes by shares: (REG14), (REG15) and (ECO1) of the
 theory pages. Its variance is by the delta method, of a regression in the estimates, of a process in the weights of its
 features, with the gradient averaged over f, at every node.
 """
@@ -82,7 +82,7 @@ def marginal_effects(
     times : float, optional
         With ``"survival"``, ``"risk"`` and ``"rmst"``, a time on the scale of the response.
     alpha : float
-        Probability left out of the intervals.
+        Significance level: intervals have probability ``1 - alpha``.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def marginal_effects(
     Raises
     ------
     SpecError
-        For another ``what`` or ``method``, lacking or needless arguments, an ``alpha`` outside (0, 1), lacking
+        For an unknown ``what`` or ``method``, lacking or needless arguments, an ``alpha`` outside (0, 1), lacking
         training rows, or logarithms of predictions that are not positive.
     DataError, UnseenLevelError
         If the rows of ``at`` cannot be used.
@@ -146,8 +146,8 @@ def marginal_effects(
     conditional = asked.what == "conditional"
     if conditional and (averaged or not regression or results._of_subjects):
         raise SpecError(
-            "Effects on what='conditional' are of fits by maximum likelihood whose rows are independent, at='overall' "
-            "or at= a DataFrame with the responses; use what='observed' or 'uncensored'."
+            "Effects on what='conditional' require maximum likelihood, independent rows, and at='overall' or a "
+            "DataFrame with the responses. Use what='observed' or 'uncensored'."
         )
     if isinstance(at, str):
         refuse_parts(results, "give at= a DataFrame")
@@ -165,7 +165,7 @@ def marginal_effects(
     if not found:
         terms = [term.name for term in parts.spec.gps if not term.factors]
         left = f": {', '.join(terms)} {'is' if len(terms) == 1 else 'are'} left to group_effects()" if terms else ""
-        raise SpecError(f"This model has no column whose effect could be formed{left}.")
+        raise SpecError(f"This model has no column with a marginal effect{left}.")
     weight = found[0].weight
     value, variance, intensive = (
         np.column_stack([getattr(one, name) for one in found]) for name in ("value", "variance", "intensive")
@@ -177,8 +177,8 @@ def marginal_effects(
     effect, se, ends = known.coefficients(), known.errors(), known.interval(alpha)
     if not np.isfinite(effect).all():
         warnings.warn(
-            f"Some effects on what={what!r} are not finite: what they are differences of is infinite in some rows; "
-            "what='median' is finite.",
+            f"Some effects on what={what!r} are not finite because the predictions of some rows are infinite. "
+            f"Use what='median', which is finite.",
             ApproximationWarning,
             stacklevel=user_level(),
         )
@@ -194,7 +194,7 @@ def marginal_effects(
 
 
 def _can_change(results: Fit, name: str, asked: EffectRequest) -> bool:
-    """Whether a column may change what is asked of the noise about f, whose median is f where it is symmetric."""
+    """Whether a column may change the requested quantity through the noise, whose median is f where it is symmetric."""
     if not results._about_latent:
         return True
     family, state = results.parts.family, results.parts.state

@@ -43,7 +43,7 @@ class ConformalIntervals:
         ``"uncensored"`` or ``"observed"``, what the intervals are of.
     below, above : (n,) ndarray
         Predicted probabilities of a lower value than that of each calibration row, ascending: the least and the
-        greatest that what is known of it allows.
+        greatest that what is known about it allows.
     n_censored : int
         Calibration rows that are censored.
     least : float
@@ -110,7 +110,7 @@ class ConformalIntervals:
         new : DataFrame or dict of columns
             With the columns right of ``~``, of ``what="observed"`` those of the limits too.
         interval, side
-            As of :meth:`levels`.
+            As for :meth:`levels`.
 
         Returns
         -------
@@ -121,7 +121,7 @@ class ConformalIntervals:
         Raises
         ------
         SpecError
-            As of :meth:`levels`, and if limits are unknown that ``what="observed"`` needs.
+            As for :meth:`levels`, and if limits are unknown that ``what="observed"`` needs.
         DataError, UnseenLevelError
             If the new data cannot be used.
 
@@ -155,12 +155,12 @@ class ConformalIntervals:
         for name in without:
             if rows[name]:
                 of = f"{rows[name]} of the {self.nobs} calibration rows {'has' if rows[name] == 1 else 'have'}"
-                said += f" {of} no known {name} end, being {_ROWS[name]} or beyond all predictions."
+                said += f" {of} no known {name} end because they are {_ROWS[name]} or beyond all predictions."
         if most and left_out:
             said += f" At most {left_out - 1} may for this interval."
         elif not most:
             fewest = math.ceil(_ends(side) / (1.0 - interval) - _ROUNDING) - 1
-            said += f" It requires {fewest} calibration rows, and there are {self.nobs}. Use more rows."
+            said += f" It requires {fewest} calibration rows, but there are only {self.nobs}. Use more rows."
         return f"{said} {self._instead(without, most, side)}"
 
     def _instead(self, without: Sequence[str], most: int, side: str) -> str:
@@ -211,8 +211,8 @@ def conformalise(results: Fit, calibration: Frame, what: str = "uncensored") -> 
     detection limits, and ``side="lower"`` of survival times, stay finite.
 
     ``what="observed"`` is the response as the instrument shows it, clipped at the limits of each row; rows at a limit
-    are then known, and coverage lies within ``1 / (n + 1)`` of what was asked for but for rows at the limits, which
-    may be covered more often.
+    are then known, and coverage lies within ``1 / (n + 1)`` of what was requested but for rows at the limits, which may
+    be covered more often.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def conformalise(results: Fit, calibration: Frame, what: str = "uncensored") -> 
     Raises
     ------
     SpecError
-        For another ``what``, fits whose rows are parts of the time of subjects, one cause of several, and counts.
+        For an unknown ``what``, fits whose rows are parts of the time of subjects, one cause of several, and counts.
     DataError
         If the rows cannot be used.
 
@@ -260,10 +260,10 @@ def conformalise(results: Fit, calibration: Frame, what: str = "uncensored") -> 
     if what not in _WHATS:
         raise SpecError(f"what={what!r} has no conformal intervals; choose one of {', '.join(map(repr, _WHATS))}.")
     if results._of_subjects or results._of_cause:
-        raise SpecError("conformalise() needs rows that are observed by themselves: no id=, and no competing causes.")
+        raise SpecError("conformalise() requires independent rows. It does not support id= and competing risks.")
     times = results._time_rows(calibration, (), bands=False).times
     if times.discrete:
-        raise SpecError("Counts have no conformal intervals: these are of responses that take every value.")
+        raise SpecError("conformalise() does not support counts: conformal intervals require a continuous response.")
     scored = results._read_scored(calibration, "conformalise()")
     seen = scored.response
     _warn_training(results, seen)
@@ -285,8 +285,8 @@ def _warn_training(results: Fit, seen: CensoredResponse) -> None:
     ends = ((training.response.lower, seen.lower), (training.response.upper, seen.upper))
     if all(np.array_equal(fitted, given) for fitted, given in ends):
         warnings.warn(
-            "conformalise() was given the rows of the fit itself, to which it is closer than to new ones: intervals "
-            "may be too narrow. Fit to some rows, and calibrate with the others.",
+            "conformalise() was given the rows of the fit. The model fits them better than new rows, so that "
+            "intervals may be too narrow. Fit to some rows and calibrate with the others.",
             ApproximationWarning,
             stacklevel=user_level(),
         )

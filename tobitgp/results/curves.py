@@ -26,8 +26,8 @@ from tobitgp.typing import Array, BoolArray, Frame
 
 Excluded = str | Sequence[str]
 _NET = (
-    "This is net survival, for one cause as if the others did not occur: one minus it is not the probability of an "
-    "event. Use predict_cumulative_incidence() of all causes for that."
+    "This is net survival: survival of one cause as if the others did not occur. One minus net survival is not "
+    "the probability of an event. Use predict_cumulative_incidence() of all causes for that."
 )
 _AVERAGED = 1_000_000  # rows times times that an average holds at once
 
@@ -90,7 +90,7 @@ def predict_survival_function(
     Raises
     ------
     SpecError
-        For times that are no finite numbers, an interval outside (0, 1), a dask DataFrame, or lacking training rows;
+        For times that are not finite numbers, an interval outside (0, 1), a dask DataFrame, or missing training rows;
         with ``id`` for fits of another kind, and ``conditional_after``.
     DataError, UnseenLevelError
         If the rows cannot be used.
@@ -133,7 +133,7 @@ def predict_cumulative_hazard(
     Parameters
     ----------
     df, times, conditional_after, interval, exclude, id
-        As of :meth:`predict_survival_function`.
+        As for :meth:`predict_survival_function`.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def predict_cumulative_hazard(
     Raises
     ------
     SpecError, DataError, UnseenLevelError
-        As of :meth:`predict_survival_function`.
+        As for :meth:`predict_survival_function`.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def predict_hazard(
     Parameters
     ----------
     df, times, conditional_after, interval, exclude, id
-        As of :meth:`predict_survival_function`.
+        As for :meth:`predict_survival_function`.
 
     Returns
     -------
@@ -188,7 +188,7 @@ def predict_hazard(
     Raises
     ------
     SpecError, DataError, UnseenLevelError
-        As of :meth:`predict_survival_function`.
+        As for :meth:`predict_survival_function`.
 
     Examples
     --------
@@ -241,7 +241,7 @@ def _curve(
 
 
 def read_grid(results: Fit, times: Any) -> Array:
-    """Times that are asked about, the distinct training durations by default."""
+    """Times requested, the distinct training durations by default."""
     if times is not None:
         return read_times(times)
     if results.parts.training is None:
@@ -275,7 +275,7 @@ def rows_of(results: Fit, df: Frame | None, exclude: Any = (), *, bands: bool = 
 
 
 def warn_of_tail(results: Fit, times: Array) -> None:
-    """Say that an area rests on times that nobody was followed to."""
+    """Say that an area depends on times that no one was followed to."""
     if results.parts.training is None or results._averages_warn:
         return
     ends = np.concatenate(results._training_ends()[:2])
@@ -294,7 +294,9 @@ def read_paths(
 ) -> tuple[Paths, pd.Index, BoolArray]:
     """Rows of new data as paths, with the names of all subjects and which of them have values in all rows."""
     if df is None:
-        raise SpecError("id= takes df=, rows of subjects with the columns of Surv(start, stop, event) but the event.")
+        raise SpecError(
+            "id= requires df= with the rows of the subjects and the start and stop columns of Surv(start, stop, event)."
+        )
     parts, frame = results.parts, pd.DataFrame(df)
     subject, (start, stop) = read_subjects(id, frame), _read_ends(results, frame)
     asked = ask(parts, frame, exclude)
@@ -317,11 +319,15 @@ def _read_ends(results: Fit, frame: pd.DataFrame) -> tuple[Array, Array]:
     """Start, from time 0 on, and stop of rows, NaN where they are missing."""
     spec = results.parts.spec
     if spec.response.kind != "surv" or spec.truncation is None:
-        raise SpecError(f"id= is of rows from start to stop, and this fit was written {spec.response.label}.")
+        raise SpecError(
+            f"id= requires a fit of Surv(start, stop, event), and this fit was written {spec.response.label}."
+        )
     names = spec.names("window", "response")
     lacking = [name for name in names if name not in frame.columns]
     if lacking:
-        raise SpecError(f"id= needs the start and stop of each row; the new data lack {', '.join(map(repr, lacking))}.")
+        raise SpecError(
+            f"id= requires the start and stop of each row. The new data lack {', '.join(map(repr, lacking))}."
+        )
     table = read_table(frame, names)
     start, stop = (evaluate(of, table) for of in (spec.truncation.lower, spec.response.value) if of is not None)
     return np.maximum(start, 0.0), stop

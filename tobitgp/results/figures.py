@@ -20,7 +20,7 @@ def plot(results: Any, ax: Any = None, *, x: str | None = None, interval: float 
     Parameters
     ----------
     ax : matplotlib axes, optional
-        To draw on, where there is one panel; new ones without.
+        Axes to draw on if there is one panel; new axes by default.
     x : str, optional
         Input to show.
     interval : float or None
@@ -33,7 +33,7 @@ def plot(results: Any, ax: Any = None, *, x: str | None = None, interval: float 
     Raises
     ------
     SpecError
-        If ``ax`` is no matplotlib axes, there are several panels for it, or ``x`` is no input.
+        If ``ax`` is not a matplotlib axes object, there are several panels for it, or ``x`` is no input.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def plot_effect(
     average: bool = False,
     interval: float | None = 0.95,
 ) -> Any:
-    """A predicted number along one column, with its band, over what is known of the rows.
+    """A predicted number along one column, with its band, over what is known about the rows.
 
     A column of numbers gives a curve, a factor a point with a bar for each level. Other columns are held at their
     median, or most frequent level, as a line above the axes says; random effects are left out. Responses of the rows
@@ -115,7 +115,7 @@ def plot_effect(
         ``"median"``, ``"mean"``, ``"quantile"``, ``"survival"`` or ``"risk"`` at ``times``, ``"latent"``,
         ``"observed"``, ``"sigma"`` or, of a cure model, ``"cured"``; with ``average`` one that ``standardise()`` has.
     ax : matplotlib axes, optional
-        To draw on; new ones without.
+        Axes to draw on; new axes by default.
     times : float or list of float, optional
         Of survival and risk, on the scale of the response: a curve for each.
     q : float or list of float, optional
@@ -159,7 +159,8 @@ def plot_effect(
         columns = list(map(str, results.parts.covariates.columns))
         if len(columns) != 1:
             raise SpecError(
-                f"plot_effect() takes the column along which to draw; this model has {', '.join(columns) or 'none'}."
+                f"plot_effect() requires x=, the column along which to draw. This model has "
+                f"{', '.join(columns) or 'none'}."
             )
         x = columns[0]
     if check_flag("average", average):
@@ -167,9 +168,9 @@ def plot_effect(
     else:
         what = check_what(what, EFFECTS, " of an effect")
     if (times is None) == (what in ("survival", "risk") or (average and what == "rmst")):
-        raise SpecError(f"what={what!r} {'needs' if times is None else 'takes no'} times=.")
+        raise SpecError(f"what={what!r} {'requires' if times is None else 'takes no'} times=.")
     if not isinstance(at, Mapping | None):
-        raise SpecError(f"at={at!r}: a dict of columns and their values is needed.")
+        raise SpecError(f"at={at!r}: at must be a dict of columns and their values.")
     asked: dict[str, Any] = {} if times is None else {"times": read_times(times)}
     asked |= {} if q is None else {"q": q}
     if average and q is not None:
@@ -194,9 +195,9 @@ def plot_forest(
     terms : str or list of str, optional
         Terms of the formula, or columns of the linear part; without all but random effects and the intercept.
     alpha : float
-        Probability left out of the intervals, between 0 and 1.
+        Significance level: intervals have probability ``1 - alpha``.
     ax : matplotlib axes, optional
-        To draw on; new ones without.
+        Axes to draw on; new axes by default.
 
     Returns
     -------
@@ -205,12 +206,12 @@ def plot_forest(
     Raises
     ------
     SpecError
-        As of :meth:`hazard_ratios`, or if ``ax`` is no matplotlib axes.
+        As for :meth:`hazard_ratios`, or if ``ax`` is not a matplotlib axes object.
 
     Warns
     -----
     ApproximationWarning
-        As of :meth:`hazard_ratios`, if ratios are drawn; those that are 0 or infinite are at the edge of the axis.
+        As for :meth:`hazard_ratios`, if ratios are drawn; those that are 0 or infinite are at the edge of the axis.
 
     References
     ----------
@@ -272,7 +273,7 @@ def plot_evidence(results: Fit, ax: Any = None) -> Any:
     Parameters
     ----------
     ax : matplotlib axes, optional
-        To draw on; new ones without.
+        Axes to draw on; new axes by default.
 
     Returns
     -------
@@ -281,7 +282,7 @@ def plot_evidence(results: Fit, ax: Any = None) -> Any:
     Raises
     ------
     SpecError
-        If ``ax`` is no matplotlib axes, or the fit has no history.
+        If ``ax`` is not a matplotlib axes object, or the fit has no history.
 
     Examples
     --------
@@ -306,7 +307,7 @@ def plot_history(results: Fit, ax: Any = None) -> Any:
     Parameters
     ----------
     ax : matplotlib axes, optional
-        To draw on; new ones without.
+        Axes to draw on; new axes by default.
 
     Returns
     -------
@@ -315,7 +316,7 @@ def plot_history(results: Fit, ax: Any = None) -> Any:
     Raises
     ------
     SpecError
-        If ``ax`` is no matplotlib axes.
+        If ``ax`` is not a matplotlib axes object.
 
     References
     ----------
@@ -342,7 +343,7 @@ def plot_components(results: Fit, ax: Any = None) -> Any:
     Parameters
     ----------
     ax : matplotlib axes, optional
-        To draw on; new ones without.
+        Axes to draw on; new axes by default.
 
     Returns
     -------
@@ -351,7 +352,7 @@ def plot_components(results: Fit, ax: Any = None) -> Any:
     Raises
     ------
     SpecError
-        If ``ax`` is no matplotlib axes, or the fit holds no training rows.
+        If ``ax`` is not a matplotlib axes object, or the fit holds no training rows.
 
     Examples
     --------
@@ -372,7 +373,7 @@ def plot_quantile_residuals(results: Fit, ax: Any = None) -> Any:
     Parameters
     ----------
     ax : matplotlib axes, optional
-        To draw on; new ones without.
+        Axes to draw on; new axes by default.
 
     Returns
     -------
@@ -381,7 +382,7 @@ def plot_quantile_residuals(results: Fit, ax: Any = None) -> Any:
     Raises
     ------
     SpecError
-        If ``ax`` is no matplotlib axes, or the fit holds no training rows.
+        If ``ax`` is not a matplotlib axes object, or the fit holds no training rows.
 
     Examples
     --------

@@ -119,16 +119,16 @@ _BLOCK = 200  # columns
 def likelihood_ratio(larger: Fit, smaller: Fit) -> WaldResults:
     """Twice the difference of the log likelihoods; see ``RegressionResults.lr_test``."""
     if getattr(smaller, "evidence_kind", None) != "loglik":
-        raise SpecError(f"lr_test() takes a fit of method='mle', not {type(smaller).__name__}.")
+        raise SpecError(f"lr_test() requires a fit by method='mle', not {type(smaller).__name__}.")
     if larger._of_sample or smaller._of_sample:
         raise SpecError(
-            "lr_test() is not supported with sampling weights, whose unit would decide. Use wald_test() or anova(), "
-            "whose covariance is robust."
+            "lr_test() is not supported with sampling weights, because the statistic would depend on their "
+            "unit. Use wald_test() or anova(), which use the robust covariance."
         )
     if larger.parts.training is None or smaller.parts.training is None:
         raise SpecError(
-            f"{NO_ROWS}, and lr_test() sees by the rows whether one model is a case of the other; "
-            "tg.compare(by='aic') needs none."
+            f"{NO_ROWS}, and lr_test() requires them to check that the models are nested. Use "
+            f"tg.compare(by='aic'), which does not."
         )
     check_same_rows({"this model": subject_of(larger), "the other": subject_of(smaller)})
     df = int(larger.parts.maximum.free.sum() - smaller.parts.maximum.free.sum())
@@ -141,7 +141,9 @@ def likelihood_ratio(larger: Fit, smaller: Fit) -> WaldResults:
             "One of the fits has not converged, so its likelihood is not at a maximum. Follow its warning first."
         )
     if gain < -_LOCAL * max(1.0, abs(larger.llf)):
-        raise SpecError("The other model has the higher likelihood, so the search for this one ended short of the top.")
+        raise SpecError(
+            "The other model has the higher likelihood, so the optimiser did not reach the maximum for this model."
+        )
     return chi_squared(max(2.0 * gain, 0.0), df)
 
 
@@ -209,7 +211,7 @@ def _read(results: Fit, kind: CovKind | None, hypotheses: Any, r_matrix: Any) ->
 def _tested_columns(results: Fit, columns: Sequence[str], hypotheses: Any, r_matrix: Any) -> Any:
     """Hypotheses, those about all parameters without the columns of parameters that are not tested."""
     if (hypotheses is None) == (r_matrix is None):
-        raise SpecError("Hypotheses are given once, as the first argument or as r_matrix=.")
+        raise SpecError("Give the hypotheses once, as the first argument or as r_matrix=.")
     given = r_matrix if hypotheses is None else hypotheses
     pair = isinstance(given, tuple) and len(given) == 2
     matrix, names = given[0] if pair else given, results._names
@@ -239,9 +241,9 @@ def t_test(
         the table of coefficients that have a z; backticks may be around a name or the columns in it. Rows of weights of
         all of ``params`` are read too where those of other parameters are 0.
     kind
-        As of :meth:`cov_params`.
+        As for :meth:`cov_params`.
     r_matrix : (k, p) array, optional
-        The hypotheses as weights, pure numbers, under the name of statsmodels.
+        The hypotheses as weights, dimensionless numbers, under the name of statsmodels.
 
     Returns
     -------
@@ -289,7 +291,7 @@ def wald_test(
     Parameters
     ----------
     hypotheses, kind, r_matrix
-        As of :meth:`t_test`.
+        As for :meth:`t_test`.
     use_f : bool
         Give what ``f_test()`` gives.
     scalar : bool
@@ -298,7 +300,7 @@ def wald_test(
     Returns
     -------
     WaldResults
-        With ``statistic, pvalue, df, summary_frame()``, pure numbers.
+        With ``statistic, pvalue, df, summary_frame()``, dimensionless numbers.
 
     Raises
     ------
@@ -323,7 +325,7 @@ def wald_test(
     gap = linear.combine(R, null)
     found = joint_wald(gap)
     if found is None:
-        raise SpecError("The hypotheses depend on each other, or are about coefficients that are fixed.")
+        raise SpecError("The hypotheses must be linearly independent and must not be about fixed coefficients.")
     if np.isnan(found.statistic):
         warn_of_intervals(results, "wald_test()", pd.DataFrame(gap.interval(_ALPHA), index=names))
     return found

@@ -1,4 +1,4 @@
-"""Draws of rows together, and the joint distribution of f in them, as they are asked for."""
+"""Draws of rows together, and the joint distribution of f in them, as they are requested."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def sample(
     Parameters
     ----------
     new
-        As of :meth:`predict`.
+        As for :meth:`predict`.
     draws : int
         How many.
     what : {"uncensored", "latent", "observed", "conditional"}
         New responses y*, f (not of a mixture), or responses inside the window, clipped at the limits.
         ``"conditional"``: what the rows' own responses may have been, as multiple imputation needs them: a value that
-        was seen, and for a censored row f, then y* given f inside what is known of the row. Of a process the rows are
-        those of the fit, each with the distribution of which ``predict(what="conditional")`` is the mean, correlated as
-        in the posterior of f. Of others ``new`` may bring columns of response, censoring and window.
+        was seen, and for a censored row f, then y* given f inside what is known about the row. Of a process the rows
+        are those of the fit, each with the distribution of which ``predict(what="conditional")`` is the mean,
+        correlated as in the posterior of f. Of others ``new`` may bring columns of response, censoring and window.
     exclude : str or list of str
         Terms to set to zero; none with ``"conditional"``.
     rng : int or numpy Generator, optional
@@ -63,11 +63,11 @@ def sample(
     Raises
     ------
     SpecError
-        For another ``what``, more draws than can be held, unknown limits, a regression without a maximum, parameters of
-        a mixture that the rows do not determine, or ``"conditional"`` with ``exclude``, without what was seen of new
-        rows, or of new rows of a process.
+        For an unknown ``what``, more draws than can be held, unknown limits, a regression without a maximum, parameters
+        of a mixture that the rows do not determine, or ``"conditional"`` with ``exclude``, without what was observed
+        about new rows, or of new rows of a process.
     DataError, UnseenLevelError
-        If the new data cannot be used, or what was seen of a row is impossible under the family.
+        If the new data cannot be used, or what was observed about a row is impossible under the family.
 
     Warns
     -----
@@ -92,12 +92,14 @@ def sample(
     offered = results._drawn
     if not isinstance(what, str) or what not in offered:
         of = "" if offered is DRAWN else " of this kind of fit"
-        raise SpecError(f"what={what!r} is not drawn{of}; choose one of {', '.join(map(repr, offered))}.")
+        raise SpecError(
+            f"what={what!r} is not supported by sample(){of}; choose one of {', '.join(map(repr, offered))}."
+        )
     asked, y = results._sample(new, draws, what, exclude, rng)
     if np.isinf(y).any() and not results._never:
         warnings.warn(
-            "Some draws are infinite: there survival does not fall as far as the fit knows the hazard, or the value is "
-            "beyond the largest number.",
+            "Some draws are infinite: survival does not fall far enough within the times of known hazard, or "
+            "the value exceeds the largest number.",
             ApproximationWarning,
             stacklevel=user_level(),
         )
@@ -112,8 +114,8 @@ def draw_rows(
         training_rows(results.parts, "sample(what='conditional')")
         if new is not None:
             raise SpecError(
-                "what='conditional' draws rows whose censoring the posterior holds, which are those of the fit: leave "
-                "out new=, or fit with the new rows among the data. predict(new, 'conditional') gives their means."
+                "what='conditional' draws the rows of the fit only. Leave out new=, or include the new rows in "
+                "the data of the fit. predict(new, 'conditional') gives their means."
             )
     asked = ask(results.parts, new, exclude)
     size = read_draws(draws, rows=len(asked.index))
@@ -123,7 +125,9 @@ def draw_rows(
         limits, window = (shown.lower, shown.upper), _window(shown)
     if what == "conditional":
         if len(exclude):
-            raise SpecError("what='conditional' is given the observed response as a whole. Leave exclude= out.")
+            raise SpecError(
+                "what='conditional' conditions on the observed response with all terms. Leave exclude= out."
+            )
         asked, seen = response_of_rows(results.parts, new, asked)
         check_response(seen, log_time=results.parts.family.log_time, labels=asked.labels.to_numpy())
         known = limits = seen.within_window
@@ -151,7 +155,7 @@ def posterior(results: Fit, new: Frame | None = None, *, exclude: str | Sequence
     Parameters
     ----------
     new, exclude
-        As of :meth:`predict`.
+        As for :meth:`predict`.
 
     Returns
     -------

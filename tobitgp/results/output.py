@@ -84,13 +84,13 @@ def report(results: Fit, path: str | os.PathLike[str], *, title: str | None = No
     try:
         target = Path(path).expanduser()
     except TypeError:
-        raise SpecError(f"report() writes a file, and {path!r} names none.") from None
+        raise SpecError(f"path={path!r}: path must be the name of a file.") from None
     if title is not None and not isinstance(title, str):
-        raise SpecError(f"title={title!r}: text is needed.")
+        raise SpecError(f"title={title!r}: title must be text.")
     if target.suffix.lower() not in PAGES:
-        raise SpecError(f"report() writes HTML, and {str(target)!r} ends otherwise; name a file that ends in .html.")
+        raise SpecError(f"report() writes HTML, and {str(target)!r} does not end in .html. Give a name that does.")
     if "\0" in str(target):
-        raise DataError(f"{str(target)!r} cannot be written: a name holds no null character.")
+        raise DataError(f"{str(target)!r} cannot be written: a file name must not contain a null character.")
     try:
         with whole_file(target) as file:
             file.write(make_page(cast(Any, results), title).encode("utf-8"))
@@ -120,7 +120,7 @@ _OF_ROWS = ("N", "exact", "left", "right", "interval")
 
 
 def default_stats(results: Fit) -> list[str]:
-    """Numbers below the coefficients unless others are asked for: counts, and the evidence or the likelihood."""
+    """Numbers below the coefficients unless others are requested: counts, and the evidence or the likelihood."""
     return [*_OF_ROWS, *(("llf", "aic") if results.evidence_kind == "loglik" else ("log_evidence", "evidence_kind"))]
 
 

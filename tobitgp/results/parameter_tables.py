@@ -34,9 +34,9 @@ def conf_int(
     Parameters
     ----------
     alpha : float
-        Probability left out of the intervals, between 0 and 1.
+        Significance level: intervals have probability ``1 - alpha``.
     kind
-        As of :meth:`cov_params`.
+        As for :meth:`cov_params`.
     method : {"wald", "profile"}
         From standard errors, or of a regression by ``profile_interval()``, a search for each end.
     cols : list of int, optional
@@ -88,7 +88,9 @@ def places(results: Fit, argument: str, given: Any) -> IntArray:
         return np.arange(k)
     at = np.atleast_1d(np.asarray(given))
     if at.ndim != 1 or at.dtype.kind not in "iu" or not len(at) or (at < -k).any() or (at >= k).any():
-        raise SpecError(f"{argument}={given!r}: parameters are at places 0 to {k - 1}. Give one of these, or a list.")
+        raise SpecError(
+            f"{argument}={given!r}: positions of parameters must be 0 to {k - 1}. Give one of these, or a list."
+        )
     return at
 
 
@@ -106,7 +108,7 @@ def cov_params(
         Of a mixture: with what censoring hides allowed for, its default, by maximum likelihood the inverse of the
         observed information; or of the variational posterior itself, which takes censored rows for seen ones.
     r_matrix : (k, p) array, optional
-        Weights, pure numbers, of the p parameters in k combinations, whose covariance is given.
+        Weights, dimensionless numbers, of the p parameters in k combinations, whose covariance is given.
     column : int or list of int, optional
         Place of a parameter, whose variance is given, or places of several.
 
@@ -119,7 +121,7 @@ def cov_params(
     Raises
     ------
     SpecError
-        For another ``kind``, any of a fit that is no mixture, both ``r_matrix`` and ``column``, weights of another
+        For an unknown ``kind``, any of a fit that is no mixture, both ``r_matrix`` and ``column``, weights of another
         shape, or places of no parameter.
 
     References
@@ -148,9 +150,9 @@ def cov_params(
 
 
 def covariance_of(results: Fit, covariance: pd.DataFrame, r_matrix: Any, column: Any) -> Any:
-    """The part of a covariance (p, p) that is asked for, or that of combinations."""
+    """The part of a covariance (p, p) requested, or that of combinations."""
     if r_matrix is not None and column is not None:
-        raise SpecError("cov_params() takes r_matrix= or column=, not both.")
+        raise SpecError("cov_params() accepts r_matrix= or column=, not both.")
     if column is not None:
         at = places(results, "column", column)
         found = covariance.iloc[at, at]
@@ -159,9 +161,7 @@ def covariance_of(results: Fit, covariance: pd.DataFrame, r_matrix: Any, column:
         return covariance
     R = np.atleast_2d(np.asarray(r_matrix))
     if R.ndim != 2 or R.shape[1] != len(covariance) or R.dtype.kind not in "fiub" or not np.isfinite(R).all():
-        raise SpecError(
-            f"r_matrix=: cov_params() takes a finite matrix with {len(covariance)} columns, one for each parameter."
-        )
+        raise SpecError(f"r_matrix= must be a finite matrix with {len(covariance)} columns, one for each parameter.")
     return R @ covariance.to_numpy() @ R.T
 
 
@@ -171,20 +171,20 @@ def summary_frame(results: Fit, alpha: float = 0.05, kind: CovKind | None = None
     Parameters
     ----------
     alpha, kind
-        As of :meth:`conf_int`.
+        As for :meth:`conf_int`.
 
     Returns
     -------
     DataFrame
-        A row for each parameter, columns ``coef, std err, z, P>|z|, lower, upper``: in the user's units, but for z
-        and its tail probability, which are NaN where zero is no value to test. Of a regression with a log-time family
+        A row for each parameter, columns ``coef, std err, z, P>|z|, lower, upper``: in the user's units, but for z and
+        its tail probability, which are NaN where zero is not a value to test. Of a regression with a log-time family
         also ``exp(coef)``, by which a coefficient multiplies times, and its ends ``exp(coef) lower`` and ``exp(coef)
         upper``, NaN for the parameters of the noise.
 
     Raises
     ------
     SpecError
-        As of :meth:`conf_int`.
+        As for :meth:`conf_int`.
 
     Warns
     -----
@@ -240,7 +240,7 @@ def summary(
     Parameters
     ----------
     alpha, kind
-        As of :meth:`conf_int`.
+        As for :meth:`conf_int`.
     hazard_ratios : bool
         With a table of ``hazard_ratios()``, which regressions and processes of log-time families have.
     anova : bool
@@ -261,7 +261,7 @@ def summary(
     Raises
     ------
     SpecError
-        As of :meth:`conf_int`, where ``hazard_ratios`` are asked for and there are none, or for too few or many names.
+        As for :meth:`conf_int`, where ``hazard_ratios`` are requested and there are none, or for too few or many names.
 
     Examples
     --------

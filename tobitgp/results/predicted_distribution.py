@@ -42,7 +42,7 @@ def get_distribution(
     Raises
     ------
     SpecError
-        For another ``what``, or if limits are unknown or the fit holds no training rows and ``new`` is not given.
+        For an unknown ``what``, or if limits are unknown or the fit holds no training rows and ``new`` is not given.
     DataError, UnseenLevelError
         If the new data cannot be used.
 

@@ -1,4 +1,4 @@
-"""Predictions in statsmodels' words."""
+"""Predictions with statsmodels' names."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def predict(
         Of any kind that :func:`tobitgp.fit` takes, single values in a dict standing in every row, with the columns
         right of ``~``, for ``"observed"`` also those of the limits and the window, for ``"conditional"`` those of the
         response too; by default the training data. Of a dask DataFrame the result is one, too, whose partitions are
-        predicted when they are asked for.
+        predicted when they are requested.
     what : str, optional
         A row of the table; ``"median"`` by default, of a mixture ``"uncensored"``.
     interval : float, optional
@@ -209,7 +209,7 @@ def get_prediction(results: Fit, new: Frame | None = None, *, exclude: str | Seq
     Parameters
     ----------
     new, exclude
-        As of :meth:`predict`.
+        As for :meth:`predict`.
 
     Returns
     -------
@@ -222,7 +222,7 @@ def get_prediction(results: Fit, new: Frame | None = None, *, exclude: str | Seq
         If the fit holds no training rows and ``new`` is not given, or for cure models and proportional hazards, whose
         times have no mean.
     DataError, UnseenLevelError
-        If the new data cannot be used; both when numbers are asked for.
+        If the new data cannot be used; both when numbers are requested.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def get_prediction(results: Fit, new: Frame | None = None, *, exclude: str | Seq
     obs_ci_upper   10.68
     """
     if results._no_mean:
-        raise SpecError(f"get_prediction() is of means, and {results._no_mean}; predict(interval=) has medians.")
+        raise SpecError(f"get_prediction() predicts means, and {results._no_mean}. Use predict(interval=) for medians.")
     return PredictionResults(partial(predict, results), new, exclude)
 
 
@@ -261,7 +261,7 @@ def residuals(
     kind : {"quantile", "response", "pearson", "deviance", "cox_snell", "martingale"}
         ``"response"`` is in the units of the response, the others have none.
     rng : int or numpy Generator, optional
-        For the random part, which belongs to what is known of a row and not to its position; None is deterministic.
+        For the random part, which belongs to what is known about a row and not to its position; None is deterministic.
 
     Returns
     -------
@@ -271,7 +271,7 @@ def residuals(
     Raises
     ------
     SpecError
-        For another ``kind``, or if the fit holds no training rows.
+        For an unknown ``kind``, or if the fit holds no training rows.
 
     Warns
     -----
@@ -297,7 +297,7 @@ def residuals(
     return residual_series(results, kind, rng)
 
 
-_NO_MEAN = "the response has no mean there, or one beyond the largest number, and kind='quantile' needs none"
+_NO_MEAN = "the response has no mean there, or one above the largest number; use kind='quantile', which needs none"
 
 
 def residual_series(results: Fit, kind: str, rng: int | np.random.Generator | None) -> pd.Series[float]:
@@ -319,7 +319,7 @@ def residual_series(results: Fit, kind: str, rng: int | np.random.Generator | No
 
 
 def quantile_residuals(results: Fit, asked: Asked, rng: int | np.random.Generator | None) -> Array:
-    """Of the training rows used, (n,); the random points belong to what is known of a row, not to its position."""
+    """Residuals of the training rows used, (n,); random points depend on the content of a row, not on its position."""
     tails = results._tails(asked)
     predicted = tails.quantile(np.full(len(tails.lower), 0.5))
     uniform = np.empty(len(tails.lower))
@@ -356,13 +356,17 @@ def predict_table(
         return prediction_table(what, asked, found, listed=True, bands=True, of="term").astype(np.float64)
     if what == "sigma":
         if len(exclude):
-            raise SpecError("what='sigma' is the scale of the noise, of which exclude= takes nothing away.")
+            raise SpecError(
+                "what='sigma' is the scale of the noise, which exclude= does not change. Leave exclude= out."
+            )
         asked = ask(parts, new)
         scale = _log_normal(*results._log_noise(asked), level)
         return prediction_table(what, asked, {what: scale}, listed=False, bands=bands)
     if what == "conditional":
         if len(exclude):
-            raise SpecError("what='conditional' says what the rows themselves would be; exclude= has no place in it.")
+            raise SpecError(
+                "what='conditional' conditions on the observed response with all terms. Leave exclude= out."
+            )
         table = results._conditional(new, level, se=bool(se))
         return table if bands else table["estimate"].rename(what)
     asked = ask(parts, new, exclude, instead="what='uncensored'")

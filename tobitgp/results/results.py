@@ -64,7 +64,7 @@ from tobitgp.results.why_not import missing_attribute, unavailable
 from tobitgp.results.words import Words
 from tobitgp.typing import Array, Frame
 
-_NO_LIKELIHOOD = "\n  llf, aic and bic are NaN of a posterior; compare fits by log_evidence"
+_NO_LIKELIHOOD = "\n  llf, aic and bic are NaN for a posterior; compare fits by log_evidence"
 
 
 class Results:
@@ -233,7 +233,7 @@ class Results:
         raise unavailable(self, "what='conditional'", "conditional")
 
     def _terms(self, asked: Asked) -> Mapping[str, Nodes | Estimates]:
-        """What is known of every term of the location in rows."""
+        """What is known about every term of the location in rows."""
         raise unavailable(self, "what='terms'", "terms")
 
     @property
@@ -242,17 +242,17 @@ class Results:
         return DRAWN
 
     def _refuse_dependent(self, question: str) -> None:
-        """Refuse what takes rows as independent where they are not."""
+        """Raise an error for what takes rows as independent where they are not."""
 
     @property
     def _joint(self) -> JointPosterior:
-        """What is known of rows together."""
+        """What is known about rows together."""
         raise unavailable(self, "The joint distribution of rows", "posterior")
 
     def _drawn_times(
         self, asked: Asked, times: Times, draws: int, last: float, rng: np.random.Generator
     ) -> RowDistributions:
-        """Draws (n, draws) of the distributions of the times of rows, up to a last time that is asked about."""
+        """Draws (n, draws) of the distributions of the times of rows, up to a last time requested."""
         parts = self._joint.distributions(asked, draws, max(draws * len(times.which), 1), rng)
         return JoinedDraws(tuple(parts), rng.permutation(draws))
 
@@ -277,7 +277,7 @@ class Results:
 
     @property
     def _residuals(self) -> Mapping[str, Callable[[Asked], Array]]:
-        """Residuals beside those that every kind has."""
+        """Residuals in addition to those that every kind has."""
         return {"deviance": lambda asked: self._tails(asked).deviance()}
 
     def _time_rows(self, df: Frame | None, exclude: Any, *, bands: bool) -> TimeRows:
@@ -300,7 +300,7 @@ class Results:
         return self._location()
 
     def _times_left_out(self) -> Times:
-        """Of the training rows, without what a row says itself where that matters."""
+        """Times of the training rows, without what a row says itself where that matters."""
         return self._time_rows(None, (), bands=False).times
 
     def _scores(self, df: Frame, scoring_method: str) -> Scores:
@@ -315,13 +315,13 @@ class Results:
         return Times.of(self._posterior(asked, bands=False)).order()
 
     def _training_ends(self) -> tuple[Array, Array, Array]:
-        """What is known of the training rows, and their weights."""
+        """What is known about the training rows, and their weights."""
         response = self._parts.rows.response
         return response.lower, response.upper, response.weight
 
     @cached_property
     def _elpds(self) -> dict[str, Elpd]:
-        """Leave-one-out and WAIC that comparisons asked for already."""
+        """Leave-one-out and WAIC of earlier comparisons."""
         return {}
 
     @property
@@ -368,7 +368,7 @@ class Results:
             """Maximised log likelihood."""
 
         def _posterior(self, asked: Asked, *, bands: bool) -> Nodes | Estimates:
-            """What is known of the distribution of the response in rows; ``bands`` if errors will be asked for."""
+            """What is known about the distribution of the response in rows; ``bands`` if errors will be requested."""
 
         def _draws(self, draws: int, rng: Rng, question: str) -> Draws:
             """Draws from the posterior, or from the normal distribution of the estimates."""
@@ -431,14 +431,16 @@ class Results:
     def _estimates(self, kind: CovKind | None) -> tuple[Linear, Any]:
         """Linear coefficients and the rest, with the covariance that ``kind`` names."""
         if kind is not None:
-            raise SpecError(f"kind={kind!r} chooses among the covariances of a mixture; this fit has one.")
+            raise SpecError(
+                f"kind={kind!r} selects a covariance of a mixture, and this fit has only one. Leave kind= out."
+            )
         return self._linear, self._rest
 
     def _profile(self, name: str, alpha: float) -> tuple[float, float]:
         """Interval of a parameter by the profile likelihood."""
         raise SpecError(
-            f"method='profile' is for fits by maximum likelihood, as RegressionResults; this fit, "
-            f"{type(self).__name__}, has method='wald'."
+            f"method='profile' requires a fit by maximum likelihood. This fit ({type(self).__name__}) supports "
+            f"method='wald'."
         )
 
     def _testable(self, kind: CovKind | None) -> tuple[Linear, Sequence[str]]:
@@ -468,7 +470,7 @@ class Results:
     def tvalues(self) -> pd.Series[float]:
         """Coefficients over their standard errors, by parameter; NaN for fixed ones, hyper-parameters, sigma and df.
 
-        Pure numbers: the signed root of (REG10) of the theory pages for a coefficient at a time.
+        Dimensionless numbers: the signed root of (REG10) of the theory pages for a coefficient at a time.
         """
         return self._series(self._linear.z_values(), self._rest.z_values())
 

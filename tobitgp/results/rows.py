@@ -149,7 +149,7 @@ def what_was_seen(parts: Source, new: Frame, asked: str = "what='conditional'") 
     lacking = [name for name in names if name not in set(column_names(new))]
     if lacking:
         raise SpecError(
-            f"{asked} requires the response of each row; the new data lack {', '.join(map(repr, lacking))}."
+            f"{asked} requires the response of each row. The new data lack {', '.join(map(repr, lacking))}."
         )
     spelled = spell_numbers(new, parts.spec.names("response")) if parts.spec.response.kind == "text" else new
     return read_table(spelled, names)
@@ -173,11 +173,11 @@ def response_of_rows(parts: Source, new: Frame | None, asked: Asked, needed_by: 
 
 
 def read_scored(parts: Source, df: Frame, needed_by: str = "score()") -> Scored:
-    """Read what is known of new rows, their windows too."""
+    """Read what is known about new rows, their windows too."""
     what_was_seen(parts, df, needed_by)
     scored = response_of_rows(parts, df, ask(parts, df), needed_by)
     if not scored.asked.usable.any():
-        raise SpecError(f"{needed_by} needs rows of which something is known, and these data have none.")
+        raise SpecError(f"{needed_by} requires rows with an observed or censored response, and these data have none.")
     return scored
 
 

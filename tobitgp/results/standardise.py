@@ -96,9 +96,9 @@ def standardise(
     Raises
     ------
     SpecError
-        For unknown words or columns, lacking or needless times, a dask DataFrame, or lacking training rows.
+        For unknown words or columns, lacking or needless times, a dask DataFrame, or missing training rows.
     DataError, UnseenLevelError
-        If rows cannot be used, or values are no level of the factor.
+        If rows cannot be used, or values are not levels of the factor.
 
     Warns
     -----
@@ -126,14 +126,14 @@ def standardise(
         _check_column(results, column)
         levels = column_levels(results._using(column), column)
         if levels is None:
-            raise SpecError(f"{column!r} holds numbers: name the values, as standardise({{{column!r}: [1, 2]}}).")
+            raise SpecError(f"{column!r} holds numbers. Give the values, e.g. standardise({{{column!r}: [1, 2]}}).")
         column = {column: levels}
     if not isinstance(column, dict) or len(column) != 1:
-        raise SpecError("standardise() takes a column, or a dict of one column and its values.")
+        raise SpecError("standardise() requires a column, or a dict of one column and its values.")
     name, values = next(iter(column.items()))
     values = list(values) if np.ndim(values) else [values]
     if not values:
-        raise SpecError(f"standardise() has no value of {name!r} to give the rows.")
+        raise SpecError(f"standardise() requires at least one value of {name!r}.")
     sought, level, listed = (
         _sought(results, what, times, conditional_after, cause),
         check_level(interval),
@@ -181,11 +181,11 @@ def contrast(
     first, second : dict
         Values of one or more columns; or ``first`` the results of another fit, without ``second``.
     what, times
-        As of :meth:`GPResults.standardise`.
+        As for :meth:`GPResults.standardise`.
     scale : {"difference", "ratio"}
         Of the first average less the second, or over it, with an interval symmetric in the logarithm.
     df, interval, weights, cause, conditional_after, population, draws, rng
-        As of :meth:`GPResults.standardise`.
+        As for :meth:`GPResults.standardise`.
     response : str, optional
         Of several responses the one that is contrasted; by default all of them, side by side.
 
@@ -198,14 +198,14 @@ def contrast(
     Raises
     ------
     SpecError
-        As of :meth:`GPResults.standardise`, for another scale, or two fits that share rows.
+        As for :meth:`GPResults.standardise`, for another scale, or two fits that share rows.
     DataError, UnseenLevelError
-        If rows cannot be used, or values are no level of the factor.
+        If rows cannot be used, or values are not levels of the factor.
 
     Warns
     -----
     ApproximationWarning
-        As of :meth:`GPResults.standardise`.
+        As for :meth:`GPResults.standardise`.
 
     References
     ----------
@@ -221,7 +221,7 @@ def contrast(
     1  730.0     111.2  33.1   46.4  176.0
     """
     if not isinstance(results, HasAverages):
-        raise SpecError(f"contrast() takes the results of a fit first, not {type(results).__name__}.")
+        raise SpecError(f"The first argument of contrast() must be the results of a fit, not {type(results).__name__}.")
     options: dict[str, Any] = {
         "weights": weights,
         "cause": cause,
@@ -269,7 +269,7 @@ def contrast_of(
         rows = _population(results, [first, second], df, weights, population, draws, stream)
         found = results._averages(rows, sought)
     else:
-        raise SpecError("contrast() takes a fit and two dicts of values, or two fits of different rows.")
+        raise SpecError("contrast() requires a fit and two dicts of values, or two fits of different rows.")
     numbers = found.contrast(level, ratio=scale == "ratio")
     index = pd.Index(sought.times, name="time") if sought.what in AT_TIMES else pd.Index([sought.what])
     _warn(results, "contrast()", sought, numbers, index, ratio=scale == "ratio")
@@ -277,7 +277,7 @@ def contrast_of(
 
 
 def _check_column(results: Fit, name: Any) -> None:
-    """Refuse a column that the model does not use."""
+    """Raise an error for a column that the model does not use."""
     names = results._using(name).state.input_names
     if name not in names:
         raise SpecError(f"{name!r} is not a column of this model, which has {', '.join(map(repr, names)) or 'none'}.")
@@ -286,7 +286,7 @@ def _check_column(results: Fit, name: Any) -> None:
 def _sought(results: Fit, what: Any, times: Any, conditional_after: Any, cause: Any) -> Sought:
     """What is averaged, at which times, of rows that have survived which."""
     if results.parts.spec.mixture is not None:
-        raise SpecError("A mixture has the same curve in every row: predict_survival_function() has it.")
+        raise SpecError("A mixture has the same curve in every row. Use predict_survival_function().")
     what = check_what(what, WHATS, " of an average")
     log_time = results.parts.family.log_time
     after = _read_after(conditional_after, what, positive=log_time)
@@ -296,11 +296,11 @@ def _sought(results: Fit, what: Any, times: Any, conditional_after: Any, cause: 
             raise SpecError(f"times= cannot be combined with what={what!r}. Leave times= out.")
         return Sought(what, np.zeros(1), log_time, after)
     if times is None:
-        raise SpecError(f"what={what!r} needs times=, a time or a list of times.")
+        raise SpecError(f"what={what!r} requires times=, a time or a list of times.")
     grid = read_times(times)
     if what == "rmst":
         if (grid <= 0.0).any():
-            raise SpecError(f"times={times!r}: restricted means take positive times.")
+            raise SpecError(f"times={times!r}: times of restricted means must be positive.")
         warn_of_tail(results, grid + (after or 0.0))
     return Sought(what, grid, log_time, after, number)
 
@@ -312,8 +312,8 @@ def number_of_cause(results: Fit, cause: Any, what: str) -> int | None:
     number = results._number_of(cause)
     if what != "risk":
         raise SpecError(
-            f"cause={cause!r}: what={what!r} is of the first event of any cause. Use what='risk', the "
-            "cumulative incidence of a cause, or leave out cause=."
+            f"cause={cause!r}: what={what!r} is about the first event of any cause. Use what='risk', the "
+            f"cumulative incidence of a cause, or leave cause= out."
         )
     return number
 
@@ -326,7 +326,9 @@ def _read_after(value: Any, what: str, *, positive: bool) -> float | None:
         raise SpecError("conditional_after= cannot be combined with what='mean'. Use what='rmst'.")
     number = isinstance(value, Real) and not isinstance(value, bool | np.bool_) and np.isfinite(float(value))
     if not number:
-        raise SpecError(f"conditional_after={value!r}: one finite number, the same for all rows, is needed.")
+        raise SpecError(
+            f"conditional_after={value!r}: conditional_after must be one finite number, the same for all rows."
+        )
     check_survived(np.array(value, dtype=np.float64), positive=positive)
     return float(value)
 
@@ -348,7 +350,7 @@ def _population(
     for name, value in (pair for setting in settings for pair in setting.items()):
         _check_column(results, name)
         if np.ndim(value):
-            raise SpecError(f"{name!r} takes one value for all rows, as {{{name!r}: {next(iter(value))!r}}}.")
+            raise SpecError(f"{name!r} must have one value for all rows, e.g. {{{name!r}: {next(iter(value))!r}}}.")
     refuse_dask(df, "standardise", "a sample of the rows")
     if df is None:
         refuse_parts(results, "give df=")
@@ -357,7 +359,7 @@ def _population(
         frame, weight = parts.covariates, parts.rows.response.weight
         if isinstance(weights, str):
             raise SpecError(
-                f"weights={weights!r}: the fit does not keep the columns of weights. Give the numbers, as "
+                f"weights={weights!r}: the fit does not store the columns of weights. Give the numbers: "
                 f"weights=data[{weights!r}]."
             )
         if weights is not None:
@@ -371,7 +373,7 @@ def _population(
     usable = asked.usable[: len(frame)]
     weight = weight[usable]
     if not weight.sum() > 0.0:
-        raise SpecError("There is no row without missing values and of positive weight to average over.")
+        raise SpecError("No row has positive weight and no missing values, so that there is nothing to average over.")
     resampled = check_what(population, POPULATIONS, " as a population") == "bootstrap"
     return Population(
         asked, stacked[asked.usable], len(settings), weight, resampled, read_draws(draws, 2), generator(rng)
@@ -379,7 +381,7 @@ def _population(
 
 
 def _check_disjoint(first: Fit, second: Fit) -> None:
-    """Refuse two fits that have rows in common: the same label, and the same seen of the response."""
+    """Raise an error for two fits that have rows in common: the same label, and the same seen of the response."""
     one, two = first.parts.training, second.parts.training
     if one is None or two is None:
         return
@@ -390,6 +392,6 @@ def _check_disjoint(first: Fit, second: Fit) -> None:
     shared = len(keys[0].merge(keys[1]))
     if shared:
         raise SpecError(
-            f"The two fits share {shared} rows, so that their errors are not independent: contrast() of two fits takes "
-            "fits of different rows; of the same rows one fit and two dicts of values."
+            f"The two fits share {shared} rows, so that their errors are not independent. contrast() of two "
+            f"fits requires fits of different rows. For the same rows give one fit and two dicts of values."
         )

@@ -93,12 +93,12 @@ def likelihood_words(
 
 
 def _message(results: Fit) -> list[str]:
-    """What the search says of its end, if that is no ordinary maximum."""
+    """What the search says of its end, if that is not an ordinary maximum."""
     maximum = results.parts.maximum
     if results.converged:
         return [] if maximum.message == "converged" else [maximum.message]
     if variances(maximum.unidentified).any():
-        rest = "All else is the limit, with its errors; the errors of what runs off are nan."
+        rest = "All other estimates are limits with their standard errors; those of diverging parameters are NaN."
         return [f"NOT CONVERGED: {maximum.message} {rest}"]
     return [not_converged(maximum.message)]
 
@@ -117,11 +117,11 @@ def _errors(results: Fit, errors: str) -> list[str]:
 def ratio_words(results: Fit) -> str:
     """What ratios of hazards or odds of a log-time family are, and given what."""
     conditional = any(not term.factors for term in results.model.spec.gps)
-    words = "Odds ratios are exp(coef / sigma), of surviving any time"
+    words = "Odds ratios of surviving any time are exp(coef / sigma)"
     if results.parts.family.distribution.exponential_hazard:
         words = "Hazard ratios are exp(-coef / sigma), the same at all times"
     given = " They are conditional on the random effects." if conditional else ""
-    return f"{words}; of processes between the inputs named.{given}"
+    return f"{words}; those of processes compare the inputs named.{given}"
 
 
 def power_notes(results: Any, powers: Sequence[float]) -> Notes:
@@ -132,7 +132,9 @@ def power_notes(results: Any, powers: Sequence[float]) -> Notes:
         what = "the response is 0" if results.power > 0.0 else "the response has no finite value"
         found.append(f"The probability that {what} is {mass:.2g}, averaged over the rows.")
     if min(powers) < 0.0:
-        found.append("Means of the response are infinite, since a power is negative; medians and quantiles are not.")
+        found.append(
+            "Means of the response are infinite because a power is negative; medians and quantiles are finite."
+        )
     return [*notes, *noted("predictions", found)]
 
 
@@ -188,8 +190,8 @@ def weights_note(results: Fit) -> list[str]:
     name, mean = results.parts.state.var_weight
     of = f" ({name})" if name else ""
     return [
-        f"Noise variance sigma^2 / w, with w = var_weights{of} / {mean:.4g}, their mean; sigma is that of a row of "
-        "average weight."
+        f"Noise variance sigma^2 / w, with w = var_weights{of} / {mean:.4g}, their mean; sigma applies to a row "
+        f"of average weight."
     ]
 
 

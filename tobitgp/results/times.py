@@ -18,7 +18,7 @@ from tobitgp.results.survival import left_area, read_times, refuse_dask
 from tobitgp.typing import Array, Frame
 
 SCORES = ("log_likelihood", "concordance_index")
-NO_ORDER = "A mixture predicts the same for every row, so that there is no order to score."
+NO_ORDER = "A mixture predicts the same for every row, so that concordance is not defined."
 
 
 @answers_in_kind
@@ -42,7 +42,7 @@ def predict_percentile(
     df : DataFrame or dict of columns, optional
         By default the training data.
     p : float
-        Survival at the time that is asked for, between 0 and 1.
+        Survival at the time requested, between 0 and 1.
     conditional_after : float, or one for each row (a Series by its labels), optional
         Time survived already, on the scale of the response, from which the times count.
     interval : float, optional
@@ -60,8 +60,8 @@ def predict_percentile(
     Raises
     ------
     SpecError
-        For ``p`` or an interval outside 0 to 1, times that are not finite, a dask DataFrame, lacking training rows,
-        or bands of counts.
+        For ``p`` or an interval outside 0 to 1, times that are not finite, a dask DataFrame, missing training rows, or
+        bands of counts.
     DataError, UnseenLevelError
         If the rows cannot be used.
 
@@ -87,7 +87,7 @@ def predict_percentile(
     found = {"estimate": rows.times.percentile(p, after)}
     if level is not None:
         if rows.times.discrete:
-            raise SpecError("A percentile of counts is a whole number without bands: leave out interval=.")
+            raise SpecError("A percentile of counts is a whole number without an interval. Leave interval= out.")
         found |= rows.times.percentile_band(p, after, level)
     rows.times.warn_of_times(found, after)
     if results._never:
@@ -110,7 +110,7 @@ def predict_median(
     Parameters
     ----------
     df, conditional_after, interval, exclude
-        As of :meth:`predict_percentile`.
+        As for :meth:`predict_percentile`.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def predict_median(
     Raises
     ------
     SpecError, DataError, UnseenLevelError
-        As of :meth:`predict_percentile`.
+        As for :meth:`predict_percentile`.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def predict_expectation(results: Fit, df: Frame | None = None, *, exclude: Exclu
     Parameters
     ----------
     df, exclude
-        As of :meth:`predict_percentile`.
+        As for :meth:`predict_percentile`.
 
     Returns
     -------
@@ -157,7 +157,7 @@ def predict_expectation(results: Fit, df: Frame | None = None, *, exclude: Exclu
     Raises
     ------
     SpecError, DataError, UnseenLevelError
-        As of :meth:`predict_percentile`.
+        As for :meth:`predict_percentile`.
 
     Warns
     -----
@@ -199,7 +199,7 @@ def predict_restricted_mean(
     Parameters
     ----------
     df
-        As of :meth:`predict_percentile`.
+        As for :meth:`predict_percentile`.
     t : float or list of float
         Positive, on the scale of the response.
     conditional_after : float, or one for each row (a Series by its labels), optional
@@ -207,7 +207,7 @@ def predict_restricted_mean(
     interval : float, optional
         Probability of bands, as of :meth:`predict_survival_function`.
     exclude
-        As of :meth:`predict_percentile`.
+        As for :meth:`predict_percentile`.
 
     Returns
     -------
@@ -218,7 +218,7 @@ def predict_restricted_mean(
     Raises
     ------
     SpecError
-        As of :meth:`predict_percentile`, for lacking or bad ``t``, and for an interval outside (0, 1) or beside
+        As for :meth:`predict_percentile`, for lacking or bad ``t``, and for an interval outside (0, 1) or beside
         ``conditional_after``.
     DataError, UnseenLevelError
         If the rows cannot be used.
@@ -244,11 +244,11 @@ def predict_restricted_mean(
     """
     refuse_dask(df, "predict_restricted_mean", "predict()")
     if t is None:
-        raise SpecError("predict_restricted_mean() needs t=, a time or a list of times, as t=365.")
+        raise SpecError("predict_restricted_mean() requires t=, a time or a list of times, e.g. t=365.")
     rows = rows_of(results, df, exclude, bands=interval is not None)
     level, grid = check_level(interval), read_times(t, "t")
     if (grid <= 0.0).any():
-        raise SpecError(f"t={t!r}: a positive time, or a list of them, is needed, as t=365.")
+        raise SpecError(f"t={t!r}: t must be a positive time or a list of positive times, e.g. t=365.")
     after = rows.after(conditional_after)
     if level is not None and after is not None:
         raise SpecError(
@@ -268,9 +268,9 @@ def predict_restricted_mean(
 def concordance_index(results: Fit) -> float:
     """Concordance of the predicted medians with the training rows, censored ones of every kind included.
 
-    A share of pairs: 0.5 is chance, 1 a perfect order; see `tobitgp.metrics.concordance_index` and (MET2)
-    of the theory pages. Frequency weights count, and of rows that entered late only pairs that were followed at
-    one time. A mixture predicts the same for every row, and raises SpecError.
+    A proportion of pairs: 0.5 is chance, 1 a perfect order; see `tobitgp.metrics.concordance_index` and (MET2) of the
+    theory pages. Frequency weights count, and of rows that entered late only pairs that were followed at one time. A
+    mixture predicts the same for every row, and raises SpecError.
     """
     if results.parts.spec.mixture is not None:
         raise SpecError(NO_ORDER)
@@ -287,8 +287,8 @@ def score(results: Fit, df: Frame, scoring_method: str = "log_likelihood", *, we
     df : DataFrame or dict of columns
         With the columns of the model, response, censoring and truncation included.
     scoring_method : {"log_likelihood", "concordance_index"}
-        Mean over the rows of the log predictive density of exact ones and the log probability of what was seen of
-        the others, in the units of the response; or the concordance of predicted medians with the rows, which a
+        Mean over the rows of the log predictive density of exact ones and the log probability of what was observed
+        about the others, in the units of the response; or the concordance of predicted medians with the rows, which a
         mixture has not.
     weights : str, (n,) array or Series, optional
         Frequency weights of the rows, or the column that holds them.
@@ -296,7 +296,7 @@ def score(results: Fit, df: Frame, scoring_method: str = "log_likelihood", *, we
     Returns
     -------
     float
-        In nats a row, or a share of pairs.
+        In nats per row, or a proportion of pairs.
 
     Raises
     ------
@@ -318,7 +318,7 @@ def score(results: Fit, df: Frame, scoring_method: str = "log_likelihood", *, we
             f"scoring_method={scoring_method!r} is not supported; choose one of {', '.join(map(repr, SCORES))}."
         )
     if is_dask(df):
-        raise SpecError("score() takes rows in memory: give df.compute().")
+        raise SpecError("score() requires rows in memory. Give df.compute().")
     found = results._scores(df, scoring_method)
     weight = read_weights(weights, df, len(found.known))[found.known]
     if scoring_method == "concordance_index":

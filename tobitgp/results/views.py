@@ -50,7 +50,7 @@ class Source:
             yield "its columns are not those of the formula"
         for name, facts in columns.items():
             if not facts.suits(state.levels[name]):
-                yield f"what it says of the column {name!r:.60} makes no sense"
+                yield f"its description of the column {name!r:.60} is invalid"
 
     @property
     def written_formula(self) -> str:
@@ -69,7 +69,7 @@ class Source:
 
     @property
     def strata(self) -> frozenset[str]:
-        """Columns each of whose levels has a baseline hazard of its own."""
+        """Columns each of whose levels has its own baseline hazard."""
         return frozenset()
 
     @property
@@ -99,7 +99,7 @@ class ModelData:
 
 @dataclass(frozen=True, slots=True)
 class ModelView:
-    """The model behind a fit, in statsmodels' words.
+    """The model behind a fit, with statsmodels' names.
 
     Attributes
     ----------
@@ -128,8 +128,8 @@ class ModelView:
         """Log likelihood of the training rows in nats at values of all of ``params`` of the results."""
         if self.likelihood is None:
             raise UnavailableError(
-                "model.loglike() is the likelihood of rows that are independent, of fits by maximum likelihood; "
-                "log_likelihood_draws() of the results has the log likelihoods of rows under draws."
+                "model.loglike() requires a fit by maximum likelihood with independent rows. Use "
+                "log_likelihood_draws() of the results for the log likelihoods of rows under draws."
             )
         return self.likelihood(params)
 

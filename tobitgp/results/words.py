@@ -23,7 +23,7 @@ ROBUST = {
 }
 HAZARD, ODDS = "exp(coef)", "odds ratio"  # names of ratios, as columns have them
 RESPONSE = "Dep. variable:"  # label of its name
-NOT_FINAL = "Read no number here as final."
+NOT_FINAL = "No number here is final."
 
 
 class SummaryTable(NamedTuple):

@@ -51,13 +51,13 @@ def write_curves(
     df : DataFrame, dict of columns or dask DataFrame, optional
         Of dask one partition is in memory at a time. By default the training data.
     times
-        As of :meth:`predict_survival_function`.
+        As for :meth:`predict_survival_function`.
     curve : {"survival", "cumulative_hazard", "hazard"}
         Probabilities, numbers in no units, or rates per unit of time.
     conditional_after : float, optional
         Time that all rows have survived already, on the scale of the response.
     interval, exclude
-        As of :meth:`predict_survival_function`.
+        As for :meth:`predict_survival_function`.
 
     Raises
     ------
@@ -86,14 +86,14 @@ def write_curves(
     if curve not in CURVES:
         raise SpecError(f"curve={curve!r} is not supported; choose one of {', '.join(map(repr, CURVES))}.")
     if np.ndim(conditional_after):
-        raise SpecError("write_curves() takes one time for all rows in conditional_after=.")
+        raise SpecError("write_curves() requires one time for all rows in conditional_after=.")
     grid, level, target = read_grid(results, times), check_level(interval), _read_path(path)
     try:
         import pyarrow as pa
         from pyarrow.parquet import ParquetWriter
     except ImportError:
         raise SpecError(
-            f"path={str(path)!r}: Parquet needs the package pyarrow; install it by: pip install 'tobitgp[parquet]'."
+            f"path={str(path)!r}: Parquet requires the package pyarrow. Install it with pip install 'tobitgp[parquet]'."
         ) from None
     size, writer = max(_LINES // len(grid), 1), None
     try:
@@ -113,8 +113,8 @@ def write_curves(
                     writer.close()
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         raise DataError(
-            "Labels of the rows are of several kinds, numbers and text, which a Parquet column does not hold; use "
-            "df.reset_index(drop=True), or text for all."
+            "The labels of the rows are both numbers and text, which a Parquet column cannot store. Use "
+            "df.reset_index(drop=True), or text for all labels."
         ) from None
     except (OSError, pa.ArrowException) as error:
         raise SpecError(f"path={str(path)!r}: {error}") from None
@@ -123,7 +123,7 @@ def write_curves(
 def _read_path(path: Any) -> Path:
     """Where to write."""
     if not isinstance(path, (str, os.PathLike)) or not str(path).lower().endswith(SUFFIXES):
-        raise SpecError(f"path={path!r}: the name of a file that ends in {' or '.join(SUFFIXES)} is needed.")
+        raise SpecError(f"path={path!r}: path must be the name of a file that ends in {' or '.join(SUFFIXES)}.")
     return Path(path)
 
 

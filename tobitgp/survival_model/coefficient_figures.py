@@ -108,7 +108,7 @@ def plot_partial_effects_on_outcome(
     y : {"survival_function", "cumulative_hazard", "hazard"}
         The curve.
     ax : matplotlib axes, optional
-        To draw on; new ones without.
+        Axes to draw on; new axes by default.
     **kwargs : dict
         Options of pandas' plot(), such as ``cmap="coolwarm"``.
 
@@ -132,7 +132,7 @@ def plot_partial_effects_on_outcome(
     import matplotlib.pyplot as plt
 
     if y not in _CURVES:
-        raise SpecError(f"y={y!r}: must be one of {', '.join(map(repr, _CURVES))}.")
+        raise SpecError(f"y={y!r}: y must be one of {', '.join(map(repr, _CURVES))}.")
     names = [covariates] if isinstance(covariates, str) else list(covariates)
     grid, centre = np.asarray(values, dtype=object), central_values(model)
     grid = grid[:, None] if grid.ndim == 1 else grid

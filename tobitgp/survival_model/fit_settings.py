@@ -25,7 +25,7 @@ ELSEWHERE: Mapping[str, str] = {
     "strata": "Use fit(..., strata=).",
     "label": "A regression has no label.",
     "regressors": "Use formula= and ancillary=.",
-    "batch_mode": "There is one way to compute the likelihood. Leave it out.",
+    "batch_mode": "There is only one way to compute the likelihood. Leave it out.",
 }
 
 
@@ -40,7 +40,7 @@ def without_meaning(options: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class FitSettings:
-    """What a call of fit() says beside its columns."""
+    """Arguments of fit() other than its columns."""
 
     ancillary: Any = None
     fit_intercept: bool | None = None
@@ -140,5 +140,5 @@ def quoted(df: Any, name: Any, of: str) -> str:
         some = ", ".join(repr(column) for column in present[:10])
         raise DataError(f"{of}={name!r} is not a column of the data, which have {some}{', ...' * (len(present) > 10)}.")
     if "`" in name:
-        raise DataError(f"{of}={name!r}: a column that a formula can name has no backtick in its name.")
+        raise DataError(f"{of}={name!r}: a column name in a formula must not contain a backtick. Rename the column.")
     return f"`{name}`"

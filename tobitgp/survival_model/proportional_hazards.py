@@ -21,7 +21,7 @@ RESIDUALS = ("martingale", "deviance", "schoenfeld", "scaled_schoenfeld", "score
 
 
 def hazard_ratios_(model: Any) -> pd.Series[float]:
-    """Ratio, a pure number, by which one unit of each column multiplies the hazard, by column."""
+    """Ratio, a dimensionless number, by which one unit of each column multiplies the hazard, by column."""
     if model.results_._kind in HAZARDS:
         return model.params_.apply(np.exp).rename(HAZARD)
     return model.results_.hazard_ratios()[HAZARD].rename_axis("covariate")
@@ -32,7 +32,7 @@ def _log_hazard(model: Any, df: Any) -> pd.Series[float]:
     results = model.results_
     training_rows(results.parts, "The mean of the columns")
     if results._ratio_kind().name != HAZARD:
-        raise SpecError("Hazards of this family are not proportional. predict_hazard() has the hazard of each row.")
+        raise SpecError("Hazards of this family are not proportional. Use predict_hazard() for the hazard of each row.")
     table = pd.DataFrame(results.parts.covariates if df is None else df)
     levels = {name: results.parts.covariates[name].iloc[0] for name in model.strata or ()}
     latent = results.predict(table.assign(**levels), what="latent")
@@ -73,7 +73,7 @@ def predict_log_partial_hazard(model: Any, df: Frame) -> pd.Series[float]:
 
 @reads_frames
 def predict_partial_hazard(model: Any, df: Frame) -> pd.Series[float]:
-    """Hazards of rows divided by the hazard at the mean of the training rows' columns, a pure number.
+    """Hazards of rows divided by the hazard at the mean of the training rows' columns, a dimensionless number.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def baseline_hazard_(model: Any) -> pd.DataFrame:
 
 
 def baseline_cumulative_hazard_(model: Any) -> pd.DataFrame:
-    """Cumulative hazard, a pure number, at the mean of the columns; rows and columns as of ``baseline_hazard_``."""
+    """Cumulative hazard (dimensionless) at the mean of the columns; rows and columns as of ``baseline_hazard_``."""
     return _baseline(model, "cumulative hazard")
 
 
@@ -141,14 +141,14 @@ def _check_rows(model: Any, df: Any, of: str) -> pd.Index[Any]:
 def compute_residuals(model: Any, training_dataframe: Frame, kind: str) -> pd.DataFrame:
     """Residuals of the training rows.
 
-    Martingale residuals are events less cumulative hazards, and deviance residuals are their signed roots of
-    deviances; both are pure numbers. Schoenfeld residuals are in the unit of each column. Residuals of score and
-    ``delta_beta`` are of the parameters of ``results_``, the latter in their units.
+    Martingale residuals are events less cumulative hazards, and deviance residuals are their signed roots of deviances;
+    both are dimensionless numbers. Schoenfeld residuals are in the unit of each column. Residuals of score and
+    ``delta_beta`` are of the parameters of ``results_``, in the units of the coefficients.
 
     Parameters
     ----------
     training_dataframe : DataFrame
-        The data of the fit.
+        Data of the fit.
     kind : {"martingale", "deviance", "schoenfeld", "scaled_schoenfeld", "score", "delta_beta"}
 
     Returns
@@ -174,7 +174,7 @@ def compute_residuals(model: Any, training_dataframe: Frame, kind: str) -> pd.Da
     1  455.0   True      -0.232
     """
     if kind not in RESIDUALS:
-        raise SpecError(f"kind={kind!r}: must be one of {', '.join(map(repr, RESIDUALS))}.")
+        raise SpecError(f"kind={kind!r}: kind must be one of {', '.join(map(repr, RESIDUALS))}.")
     _check_rows(model, training_dataframe, "compute_residuals()")
     results = model.results_
     if kind in ("martingale", "deviance"):
@@ -196,12 +196,12 @@ def compute_residuals(model: Any, training_dataframe: Frame, kind: str) -> pd.Da
 
 @reads_frames
 def compute_followup_hazard_ratios(model: Any, training_df: Frame, followup_times: Iterable[float]) -> pd.DataFrame:
-    """Hazard ratios, pure numbers, of fits to the same rows followed for a shorter time.
+    """Hazard ratios, dimensionless numbers, of fits to the same rows followed for a shorter time.
 
     Parameters
     ----------
     training_df : DataFrame
-        The data of the fit.
+        Data of the fit.
     followup_times : list of float
         Times, in the unit of the data, after which all rows are censored.
 
@@ -254,7 +254,7 @@ def check_assumptions(
     Parameters
     ----------
     training_df : DataFrame
-        The data of the fit.
+        Data of the fit.
     advice : bool
         Print what can be done.
     show_plots : bool

@@ -96,7 +96,7 @@ class SurvivalModel:
         **fit_kwargs: Any,
     ) -> None:
         if not isinstance(rhs, str) or not rhs.strip() or "~" in rhs:
-            raise SpecError(f"rhs={rhs!r}: the right-hand side of a formula is needed, as 'gp(age) + sex'.")
+            raise SpecError(f"rhs={rhs!r}: rhs must be the right-hand side of a formula, e.g. 'gp(age) + sex'.")
         fit_kwargs = without_meaning(with_moved_settings({"method": method, **fit_kwargs}, rhs))
         method = fit_kwargs.pop("method")
         self.rhs, self.family, self.method, self.fit_kwargs = rhs.strip(), family, method, dict(fit_kwargs)
@@ -113,7 +113,7 @@ class SurvivalModel:
 
     @property
     def _column_texts(self) -> tuple[str, ...]:
-        """What mentions columns of the data beside what :meth:`fit` is given."""
+        """What mentions columns of the data in addition to what :meth:`fit` is given."""
         options = (value for value in self.fit_kwargs.values() if isinstance(value, str))
         fitted = () if self._results is None else self._results._column_texts
         return (self.rhs, self.weights_col or "", *options, *fitted)
@@ -155,7 +155,7 @@ class SurvivalModel:
         Returns
         -------
         SurvivalModel
-            Itself.
+            This object.
 
         Raises
         ------
@@ -203,7 +203,7 @@ class SurvivalModel:
         Returns
         -------
         SurvivalModel
-            Itself.
+            This object.
 
         Raises
         ------
@@ -244,14 +244,14 @@ class SurvivalModel:
         lower_bound_col, upper_bound_col : str
             The bounds: equal where a time is known, infinite or NaN where there is none.
         event_col : str, optional
-            Not used for the fit, since bounds say which times are known; it is no covariate of ``"."``.
+            Not used for the fit, since bounds say which times are known; it is not a covariate of ``"."``.
         entry_col, weights_col, **settings
             As in :meth:`fit`.
 
         Returns
         -------
         SurvivalModel
-            Itself.
+            This object.
 
         Raises
         ------
@@ -294,8 +294,8 @@ class SurvivalModel:
         results: Any = fit(f"{response} ~ {rhs}{window}", df, weights=weights_col, **options)
         if results._causes:
             raise SpecError(
-                "A SurvivalModel has one event, and so have lifelines' tools. Competing risks are fitted by tg.fit(), "
-                "and scored by tg.cross_validate() and by tg.metrics with cause=."
+                "SurvivalModel and the tools of lifelines support one type of event. Use tg.fit() for competing "
+                "risks, and tg.cross_validate() or tg.metrics with cause= to score them."
             )
         self._results, self._settings, self.formula = results, settings, rhs
         self._kind, self.weights_col = kind, weights_col
@@ -322,7 +322,7 @@ class SurvivalModel:
             Before there is one.
         """
         if self._results is None:
-            raise NotFittedError("This SurvivalModel has not been fitted: call fit(df, duration_col, event_col) first.")
+            raise NotFittedError("This SurvivalModel has not been fitted. Call fit(df, duration_col, event_col) first.")
         return self._results
 
     @property
@@ -370,7 +370,7 @@ class SurvivalModel:
 
     @property
     def concordance_index_(self) -> float:
-        """Concordance with the training rows, a share of pairs, ``results_.concordance_index_``."""
+        """Concordance with the training rows, a proportion of pairs, ``results_.concordance_index_``."""
         return self.results_.concordance_index_
 
     @reads_frames

@@ -206,7 +206,7 @@ def test_settings_that_a_method_does_not_have_or_take_are_named(make, words):
 @pytest.mark.parametrize(
     ("formula", "options", "words"),
     [
-        (MIXTURE, {"method": tg.EP(inducing=20)}, "method=tg.EP(inducing=20) fits no mixtures."),
+        (MIXTURE, {"method": tg.EP(inducing=20)}, "method=tg.EP(inducing=20) does not fit mixtures."),
         (PROCESS, {"method": tg.VBCM(n_init=2)}, "method=tg.VBCM(n_init=2) fits mixtures, and this formula has none."),
         (PROCESS, {"method": tg.EP}, "method=tg.EP: a value is needed. Write method=tg.EP()."),
         (PROCESS, {"method": 3}, "method=3: must be one of 'auto', 'ep',"),

@@ -663,7 +663,7 @@ def test_bad_options(lung, formula, options, error, words):
 
 
 def test_bad_rows(lung):
-    with pytest.raises(DataError, match="No event was seen"):
+    with pytest.raises(DataError, match="No event was observed"):
         tg.fit(LINEAR, lung.assign(event=0), family=SPLINE)
     with pytest.raises(DataError, match="positive times"):
         tg.fit(LINEAR, lung.assign(time=lung["time"] * (lung.index != 3)), family=SPLINE)

@@ -288,7 +288,7 @@ def test_copies_say_nothing_more():
     copies = {"x": X[again], "y": np.maximum(Y, 0.3)[again]}
     found = tg.fit(f"y ~ {TERM} | censor(0.3)", copies, fixed=FIXED)
     assert found.log_evidence == pytest.approx(res.log_evidence, abs=1e-8)
-    with pytest.raises(tg.errors.SpecError, match="cannot be left out where another has the same inputs"):
+    with pytest.raises(tg.errors.SpecError, match="cannot be left out if another row has the same inputs"):
         found.loo()
 
 

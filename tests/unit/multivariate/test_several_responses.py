@@ -582,7 +582,7 @@ def test_what_does_not_go_is_refused(data, res):
         res.predict(what="cured")
     with pytest.raises(SpecError, match="choose one of 'y1', 'y2', 'y3'"):
         res.predict(response="y4")
-    with pytest.raises(SpecError, match="name it by response="):
+    with pytest.raises(SpecError, match="Give response="):
         res.write_curves("curves.csv")
     with pytest.raises(DataError, match="lack the column 'z'"):
         res.predict(pd.DataFrame({"x": [0.5]}))

@@ -47,7 +47,7 @@ def test_what_fails_leaves_no_figure():
     with pytest.raises(tg.errors.DataError, match="'x' has 1 distinct values"):
         tg.nondetects.plot_trend(y, x * 0.0, c)
     assert plt.get_fignums() == []
-    with pytest.raises(tg.errors.SpecError, match="ax= takes matplotlib axes"):
+    with pytest.raises(tg.errors.SpecError, match="ax= must be matplotlib axes"):
         tg.nondetects.plot_trend(y, x, c, ax="lead")
 
 

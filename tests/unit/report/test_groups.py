@@ -140,7 +140,7 @@ def test_intervals_by_turnbull(lung):
     assert "Turnbull" in ax.get_legend_handles_labels()[1]
     assert ax.get_title(loc="left") == ""
     assert not ax.collections
-    with pytest.raises(SpecError, match="at_risk=True: numbers at risk are of right-censored rows"):
+    with pytest.raises(SpecError, match="at_risk=True: numbers at risk require right-censored rows"):
         fit.plot_survival(by="sex", at_risk=True)
 
 
@@ -159,7 +159,7 @@ def test_what_has_no_groups(lung, res, tmp_path):
     }.items():
         with pytest.raises(SpecError, match=words):
             res.plot_survival(by=by)
-    with pytest.raises(SpecError, match="has not each row"):
+    with pytest.raises(SpecError, match="has each row"):
         res.plot_survival(by=lung["sex"].head(20))
     with pytest.raises(SpecError, match="1 rows have no value"):
         res.plot_survival(by=lung["inst"])
@@ -188,5 +188,5 @@ def test_long_names_of_groups_stay_apart(lung, res):
 
 
 def test_groups_in_an_array_are_asked_for_with_an_index(lung, res):
-    with pytest.raises(SpecError, match=r"by= takes the name of a column, or a Series"):
+    with pytest.raises(SpecError, match=r"by= must be the name of a column or a Series"):
         res.plot_survival(by=lung["sex"].to_numpy())

@@ -72,7 +72,7 @@ def test_every_format(res):
 def test_notes_of_families_and_methods(y):
     em = words(tg.fit("y ~ mixture(2)", {"y": y}, method="em").summary())
     assert "observed information" in em
-    assert "No sd is far below the distance of the rows next to its mean" in em
+    assert "No sd is far below the distance between the rows next to its mean" in em
     floor = words(tg.fit("y ~ mixture(2)", {"y": y}, method=tg.EMCM(floor=0.001)).summary())
     assert "Variances are held above 0.001" in floor
     assert "AIC" in em

@@ -94,7 +94,7 @@ def test_far_limits_have_no_spread(averaged):
 @pytest.mark.parametrize(
     ("what", "asked", "match"),
     [
-        ("quantile", {}, "needs q="),
+        ("quantile", {}, "requires q="),
         ("quantile", {"q": 1.0}, "between 0 and 1"),
         ("quantile", {"q": [0.1, "a"]}, "q="),
         ("quantile", {"q": [0.1, 0.1]}, "different"),

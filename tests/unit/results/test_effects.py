@@ -148,7 +148,7 @@ def test_weights_count(mixed):
         ({"times": 1.0}, "times= requires what="),
         ({"what": "conditional"}, "fits by maximum likelihood"),
         ({"method": "elasticity"}, "'dydx', 'eyex', 'eydx', 'dyex'"),
-        ({"method": "eyex", "variables": "x"}, "is not positive in .* rows; use method='dyex'"),
+        ({"method": "eyex", "variables": "x"}, "is not positive in .* rows. Use method='dyex'"),
         ({"at": "median"}, "at="),
         ({"at": 3}, "at="),
         ({"what": "prob"}, "below="),

@@ -175,7 +175,7 @@ def test_families_without_a_constant_ratio_are_refused(lung, family, more):
     response = "Surv(time, event)" if family in ("lognormal", "weibull") else "Surv(log(time), event)"
     res = tg.fit(f"{response} ~ age", lung, family=family, **more)
     with pytest.raises(
-        SpecError, match=r"predict_hazard\(\.\.\.\) at two rows" + ('.*family="ph"' if not more else "")
+        SpecError, match=r"predict_hazard\(\.\.\.\) for two rows" + ('.*family="ph"' if not more else "")
     ):
         res.hazard_ratios()
 
@@ -190,13 +190,13 @@ def test_a_mixture_has_none(lung):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"terms": "foo"}, "not a term of this model; it has 'sex'"),
-        ({"terms": 3}, "terms=3: the name of a term"),
+        ({"terms": "foo"}, "not a term of this model. It has 'sex'"),
+        ({"terms": 3}, "terms=3: terms must be the name of a term"),
         ({"at": {"foo": 3}}, "'foo' is not a column of this model"),
         ({"at": 3}, "a DataFrame or a dict of columns"),
         ({"at": {"age": [50, 60], "sex": [1, 2, 1]}}, "2 and 3 values"),
         ({"at": {"age": [50, np.nan]}}, "missing values"),
-        ({"at": {"age": 50}, "terms": ["sex"]}, "No term that is compared uses 'age'"),
+        ({"at": {"age": 50}, "terms": ["sex"]}, "No term in the ratio uses 'age'"),
         ({"at": {"age": 50}, "reference": 3}, "a dict of values"),
         ({"alpha": 2}, "strictly between 0 and 1"),
     ],

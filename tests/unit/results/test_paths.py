@@ -233,7 +233,7 @@ def test_who_has_no_path(lung, weibull, piecewise, path):
         weibull.predict_survival_function(path, [10.0], id="nobody")
     with pytest.raises(SpecError, match="id= is a Series: id must be the name of the column"):
         weibull.predict_survival_function(path, [10.0], id=path["who"])
-    with pytest.raises(SpecError, match="id= takes df="):
+    with pytest.raises(SpecError, match="id= requires df="):
         weibull.predict_survival_function(**ask)
     with pytest.raises(SpecError, match="conditional_after= cannot be combined with id="):
         weibull.predict_survival_function(path, conditional_after=5.0, **ask)

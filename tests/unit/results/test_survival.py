@@ -622,7 +622,7 @@ def test_times_that_were_survived_are_not_negative(family):
         lambda: res.standardise(row, times=100.0, **before),
         lambda: tg.contrast(res, {"age": 60}, {"age": 50}, times=100.0, **before),
     ):
-        with pytest.raises(SpecError, match="conditional_after=-1: times that were survived are not negative"):
+        with pytest.raises(SpecError, match="conditional_after=-1: conditional_after must not be negative"):
             ask()
     assert res.predict_survival_function(row, [100.0], conditional_after=0.0).iloc[0, 0] < 1.0
 

@@ -94,7 +94,7 @@ def test_what_competing_risks_have_not(data):
     with pytest.raises(SpecError, match="compares values"):
         tg.cross_validate(FORMULA, data, folds=2, metrics="mae", family="weibull")
     res = tg.fit(FORMULA, data, family="weibull")
-    with pytest.raises(AttributeError, match=r"each cause has its own, as res\['death'\].plot_terms"):
+    with pytest.raises(AttributeError, match=r"Use that of a cause, e.g. res\['death'\].plot_terms"):
         _ = res.plot_terms
     with pytest.raises(AttributeError, match="no attribute 'colour'"):
         _ = res.colour

@@ -33,7 +33,7 @@ class SeenCauses:
 
     @property
     def response(self) -> CensoredResponse:
-        """What is known of the times of events of any cause."""
+        """What is known about the times of events of any cause."""
         none = np.full(len(self.time), np.inf)
         return CensoredResponse(
             self.time, np.where(self.code > 0, self.time, np.inf), -none, none, self.entry, none, self.weight
@@ -99,12 +99,12 @@ class CompetingParts(Source):
 
     @cached_property
     def spec(self) -> ModelSpec:  # type: ignore[override]
-        """Of the first cause, under the formula as written."""
+        """Specification of the first cause, under the formula as written."""
         return replace(self._first.spec, formula="\n".join(self.formulas))
 
     @property
     def state(self) -> DesignState:  # type: ignore[override]
-        """Of the first cause."""
+        """State of the first cause."""
         state: DesignState = self._first.state
         return state
 
@@ -120,7 +120,7 @@ class CompetingParts(Source):
 
     @cached_property
     def facts(self) -> Facts:  # type: ignore[override]
-        """Of the rows that all causes use."""
+        """Facts about the rows that all causes use."""
         every = [fit.parts.facts for fit in self.fits.values()]
         dropped, censored = int(self.counts["dropped"]), int(self.counts["censored"])
         n = int(self.counts.sum()) - dropped
@@ -133,7 +133,7 @@ class CompetingParts(Source):
 
     @cached_property
     def training(self) -> TrainingData | None:  # type: ignore[override]
-        """Rows that all causes use, with what is known of the first event."""
+        """Rows that all causes use, with what is known about the first event."""
         of = self._first.training
         if self.seen is None or of is None:
             return None

@@ -69,8 +69,8 @@ def predict_cumulative_incidence(
     Raises
     ------
     SpecError
-        For times that are no finite numbers, an unknown cause or term, an interval outside (0, 1), a dask DataFrame, or
-        lacking training rows.
+        For times that are not finite numbers, an unknown cause or term, an interval outside (0, 1), a dask DataFrame,
+        or missing training rows.
     DataError, UnseenLevelError
         If the rows cannot be used.
 
@@ -125,7 +125,7 @@ def residuals(
     Parameters
     ----------
     kind : {"quantile", "cox_snell", "martingale", "deviance"}
-        As of :meth:`RegressionResults.residuals`; pure numbers.
+        As for :meth:`RegressionResults.residuals`; dimensionless numbers.
     rng : int or numpy Generator, optional
         For the random part of ``"quantile"``; None is deterministic.
     cause : str or int, optional
@@ -134,12 +134,12 @@ def residuals(
     Returns
     -------
     Series
-        Pure numbers, one for each row of the training data, NaN where it was dropped.
+        Dimensionless numbers, one for each row of the training data, NaN where it was dropped.
 
     Raises
     ------
     SpecError
-        For another ``kind``, an unknown cause, or if the fit holds no training rows.
+        For an unknown ``kind``, an unknown cause, or if the fit holds no training rows.
 
     References
     ----------
@@ -182,14 +182,14 @@ def score(
     cause : str or int, optional
         One of ``causes``, to whose model other causes are censoring; all without.
     scoring_method : {"log_likelihood", "concordance_index"}
-        As of :meth:`RegressionResults.score`; the concordance is that of the first event, or of one cause.
+        As for :meth:`RegressionResults.score`; the concordance is that of the first event, or of one cause.
     weights : str, (n,) array or Series, optional
         Frequency weights of the rows, or the column that holds them.
 
     Returns
     -------
     float
-        In nats a row, or a share of pairs.
+        In nats per row, or a proportion of pairs.
 
     Raises
     ------
@@ -230,12 +230,12 @@ def concordance_index(results: Fit, cause: Cause, time: float | None = None) -> 
     Returns
     -------
     float
-        A share of pairs: 0.5 is chance, 1 a perfect order.
+        A proportion of pairs: 0.5 is chance, 1 a perfect order.
 
     Raises
     ------
     SpecError
-        For an unknown cause, a time that is no positive number, or lacking training rows.
+        For an unknown cause, a time that is no positive number, or missing training rows.
 
     References
     ----------
@@ -257,7 +257,7 @@ def concordance_index(results: Fit, cause: Cause, time: float | None = None) -> 
         raise SpecError(f"{NO_ROWS}, whose order could be scored.")
     at = read_times(seen.time[seen.code == k].max() if time is None else time, "time")
     if len(at) > 1 or at[0] <= 0.0:
-        raise SpecError(f"time={time!r}: one positive time is needed.")
+        raise SpecError(f"time={time!r}: time must be one positive number.")
     found = cast(FirstTimes, rows_of(results, None).times).incidence(at, None, None)["mean"]
     how: dict[str, Any] = {"entry": seen.entry, "weights": seen.weight, "cause": k}
     return concordance_index(seen.time, -found[k - 1, :, 0], seen.code, **how)
@@ -291,7 +291,7 @@ def plot_cumulative_incidence(
     Parameters
     ----------
     ax : matplotlib axes, optional
-        To draw on, where there is one panel; new ones without.
+        Axes to draw on if there is one panel; new axes by default.
     df : DataFrame or dict of columns, optional
         Up to eight rows.
     times : list of float, optional
@@ -308,8 +308,9 @@ def plot_cumulative_incidence(
     Raises
     ------
     SpecError
-        If ``ax`` is no matplotlib axes or takes several panels, there are more than eight rows or groups, ``by`` is
-        no column of the formula or stands beside ``df``, or the fit holds no training rows and no ``df`` is given.
+        If ``ax`` is not a matplotlib axes object or takes several panels, there are more than eight rows or groups,
+        ``by`` is not a column of the formula or stands beside ``df``, or the fit holds no training rows and no ``df``
+        is given.
 
     References
     ----------

@@ -89,15 +89,17 @@ class PH(MethodValue):
         if isinstance(self.bands, np.ndarray | pd.Series):
             object.__setattr__(self, "bands", list(np.ravel(self.bands)))
         if self.baseline not in BASELINES:
-            raise SpecError(f"PH(baseline={self.baseline!r}): one of {', '.join(map(repr, BASELINES))} is needed.")
+            raise SpecError(
+                f"PH(baseline={self.baseline!r}): baseline must be one of {', '.join(map(repr, BASELINES))}."
+            )
         if self.kernel not in KERNELS:
-            raise SpecError(f"PH(kernel={self.kernel!r}): one of {', '.join(map(repr, KERNELS))} is needed.")
+            raise SpecError(f"PH(kernel={self.kernel!r}): kernel must be one of {', '.join(map(repr, KERNELS))}.")
         if self.link not in LINKS:
-            raise SpecError(f"PH(link={self.link!r}): one of {', '.join(map(repr, LINKS))} is needed.")
+            raise SpecError(f"PH(link={self.link!r}): link must be one of {', '.join(map(repr, LINKS))}.")
         if self.df is not None and (not _is_whole(self.df) or self.df < 1):
-            raise SpecError(f"PH(df={self.df!r}): a whole number of at least 1 is needed.")
+            raise SpecError(f"PH(df={self.df!r}): df must be a whole number of at least 1.")
         if self.frailty not in (None, "gamma"):
-            raise SpecError(f"PH(frailty={self.frailty!r}): 'gamma' is needed, or none.")
+            raise SpecError(f"PH(frailty={self.frailty!r}): frailty must be 'gamma' or None.")
         if self.frailty is not None and self.link != "hazard":
             raise SpecError(f"PH(frailty={self.frailty!r}) requires link='hazard', not {self.link!r}.")
         for field in fields(self)[1:]:
@@ -111,7 +113,8 @@ class PH(MethodValue):
         numbers = all(isinstance(end, Real) and 0.0 < float(end) < np.inf for end in ends)
         if not numbers or (np.diff(np.array(ends, dtype=np.float64)) <= 0.0).any():
             raise SpecError(
-                f"PH(bands={self.bands!r}): a number of bands, or rising positive times at which they end, is needed."
+                f"PH(bands={self.bands!r}): bands must be a number of bands, or increasing positive times at "
+                f"which they end."
             )
 
     def __repr__(self) -> str:
@@ -125,7 +128,7 @@ def is_parametric(family: PH) -> bool:
 
 
 def baseline_size(family: PH) -> int:
-    """Number of parameters of a parametric baseline beside its level."""
+    """Number of parameters of a parametric baseline other than its level."""
     if family.baseline != "spline":
         return int(is_parametric(family))
     return DF if family.df is None else int(family.df)
@@ -161,7 +164,7 @@ def at_risk(response: CensoredResponse, labels: Any = None) -> AtRisk:
     if labels is not None and early.any():
         listed = ", ".join(map(str, np.asarray(labels)[early][:5]))
         raise DataError(
-            f"Rows {listed} end at time 0, or not after their entry; the end of a row comes after its start."
+            f"Rows {listed} end at time 0, or not after their entry. The end of a row must be after its start."
         )
     return AtRisk(entry, response.lower, event, response.weight)
 
@@ -277,7 +280,7 @@ SAME_TIME = 1e-9  # of a time, below which two are the same
 
 
 def check_subjects(subject: Any, risk: AtRisk, labels: Any) -> None:
-    """Refuse rows of a subject that overlap, and an event before its last row."""
+    """Raise an error for rows of a subject that overlap, and an event before its last row."""
     frame = pd.DataFrame({"id": subject, "start": risk.entry, "stop": risk.exit, "event": risk.event, "row": labels})
     frame = frame.sort_values(["id", "start"], kind="stable")
     again = frame["id"].eq(frame["id"].shift())

@@ -78,7 +78,7 @@ class HazardParts(Source):
 
     @property
     def strata(self) -> frozenset[str]:
-        """Columns each of whose levels has a baseline hazard of its own."""
+        """Columns each of whose levels has its own baseline hazard."""
         return self.written.strata
 
     @property
@@ -111,7 +111,7 @@ class HazardParts(Source):
 
     @property
     def names(self) -> list[str]:
-        """Linear columns, then hyper-parameters; the exponential distribution has no scale of its own."""
+        """Linear columns, then hyper-parameters; the exponential distribution has no free scale."""
         return np.array(self.cells.names, dtype=object)[self.kept].tolist()
 
     @property
@@ -138,7 +138,7 @@ def drawn_hazards(
 ) -> Piecewise:
     """Hazards of rows in bands, of draws of the parameters, or without draws at the estimates.
 
-    The parameters of a draw are those of the seed, whichever rows are asked about.
+    The parameters of a draw are those of the seed, whichever rows are requested.
     """
     n, K, written = len(frame), len(cuts) - 1, parts.written
     own = [name.strip("`") for name in (*written.varying, written.stratum) if name is not None]
@@ -158,9 +158,9 @@ def drawn_hazards(
 def hazards_of_rows(
     parts: HazardParts, frame: pd.DataFrame, cuts: Array, exclude: Any = (), *, goes_on: bool = False
 ) -> Callable[[IntArray, bool], Piecewise]:
-    """What gives hazards of some of the rows, under draws or at the estimates; all are made once, where there is room.
+    """What gives hazards of some of the rows, under draws or at the estimates; all are made once, where memory allows.
 
-    Each row is done once, however often it is asked about.
+    Each row is done once, however often it is requested.
     """
 
     def some(rows: IntArray, draws: bool) -> Piecewise:

@@ -27,7 +27,7 @@ def group_effects(results: Fit, term: str | None = None, *, interval: float | No
     term : str, optional
         A random effect, as ``"re(hospital)"``; all without.
     interval : float or None
-        Probability of the equal-tailed interval; None for none.
+        Probability of the equal-tailed interval, or None for no interval.
 
     Returns
     -------
@@ -69,12 +69,12 @@ def proportionality(results: Fit, *, terms: bool = True) -> pd.DataFrame:
     Parameters
     ----------
     terms : bool
-        Whether a term is tested as a whole, or each of its columns by itself.
+        Whether a term is tested as a whole, or each of its columns alone.
 
     Returns
     -------
     DataFrame
-        A row for each linear term, or column, and ``GLOBAL`` for all; columns ``chisq, df, p``, pure numbers.
+        A row for each linear term, or column, and ``GLOBAL`` for all; columns ``chisq, df, p``, dimensionless numbers.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def ratios_of_cells(
             )
     for name in (*named, *([terms] if isinstance(terms, str) else terms or ())):
         if name in changing:
-            raise SpecError(f"The coefficient of {name} changes over time: hazard_ratios_over_time() has its ratios.")
+            raise SpecError(f"The coefficient of {name} changes over time. Use hazard_ratios_over_time().")
     at, reference = without_strata(parts.written, terms, at, reference)
     usual: dict[str, Any] = {}
     for name in at if at is not None and parts.covariates is not None else ():
@@ -170,6 +170,6 @@ def without_strata(written: HazardFormula, terms: Any, at: Any, reference: Any) 
     if named or any(value != of_reference for value in of_rows):
         raise SpecError(
             f"The strata of {stratum!r} have different baselines, whose ratio changes over time. Compare "
-            "predict_hazard() of two rows. With the same stratum in at= and reference= other columns are compared."
+            f"predict_hazard() of two rows, or give at= and reference= the same stratum to compare other columns."
         )
     return at, reference or None

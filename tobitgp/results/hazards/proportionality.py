@@ -117,13 +117,13 @@ def proportionality_findings(
 
 
 def _remedy(parts: Source, written: HazardFormula, term: str, has_tv: bool) -> str:
-    """What the formula may hold in the place of a term."""
+    """What the formula may hold instead of a term."""
     column = term.removeprefix("C(").removesuffix(")") if term.startswith("C(") else term
     is_column = column.strip("`") in parts.state.input_names
     is_factor = is_column and term not in parts.state.linear.columns
     vary = "" if has_tv else ' with family="ph"'
     if not is_column:
-        changing = f"add it to the data as a column, and let its effect change by tv(column){vary}"
+        changing = f"add it to the data as a column, and let its effect change over time by tv(column){vary}"
         return f"{changing}, or give each level of a factor in it a baseline by strata()"
     if is_factor and written.stratum is not None:
         return f"combine {column} and {written.stratum} in one column, and give each level of it a baseline by strata()"
@@ -193,7 +193,7 @@ def skewed_note(few: Mapping[str, Array]) -> list[str]:
     ratios = {name: np.exp(values) for name, values in few.items()}
     listed = "; ".join(f"{name} {top:.3g} ({lower:.3g}, {upper:.3g})" for name, (top, lower, upper) in ratios.items())
     return [
-        "Where few events are informative about a coefficient, its posterior is skewed, and the mean is not where the "
-        "likelihood is highest. Hazard ratio at the maximum of Cox's partial likelihood, with 95% limits by its "
-        f"profile: {listed}."
+        "If few events are informative about a coefficient, its posterior is skewed and its mean is not at the "
+        "maximum of the likelihood. Hazard ratio at the maximum of the Cox partial likelihood, with 95% profile "
+        f"limits: {listed}."
     ]

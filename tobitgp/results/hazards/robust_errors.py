@@ -36,13 +36,13 @@ def robust_hazard_ratios(results: Fit, groups: Any = None, alpha: float = 0.05) 
         Cluster of each row of the training data, or of each row used. Without, each row is one, with ``id=`` each
         subject.
     alpha : float
-        Probability left out of the intervals, between 0 and 1.
+        Significance level: intervals have probability ``1 - alpha``.
 
     Returns
     -------
     DataFrame
         Columns ``coef, se(coef), robust se, exp(coef), lower, upper, z, p``: the logarithm of the ratio for one unit of
-        the column and its two standard errors, the ratio, a pure number, and what the robust error gives.
+        the column and its two standard errors, the ratio, a dimensionless number, and what the robust error gives.
 
     Raises
     ------
@@ -70,12 +70,12 @@ def robust_hazard_ratios(results: Fit, groups: Any = None, alpha: float = 0.05) 
     training = training_rows(parts, "robust_hazard_ratios()")
     if parts.spec.processes or parts.written.varying:
         raise SpecError(
-            "robust_hazard_ratios() requires linear terms: processes, random effects and tv() have priors, and what "
-            "they take up is no score of a coefficient. A random effect (1 | g) itself allows for groups."
+            "robust_hazard_ratios() requires linear terms. Processes, random effects and tv() have priors and "
+            "no score. A random effect (1 | g) already allows for groups."
         )
     columns = tested_columns(parts, parts.written)
     if not columns:
-        raise SpecError("This model has no column of which a ratio could be formed.")
+        raise SpecError("This model has no column with a hazard ratio.")
     names = [parts.state.linear.columns[j] for j in columns]
     places = [results._columns.index(name) for name in names]  # bands of a piecewise baseline are columns too
     own = results._linear.combine(np.eye(parts.n_linear)[places], np.zeros(len(names)))
@@ -100,7 +100,7 @@ def _clusters(parts: Any, groups: Any) -> IntArray | None:
     kept = np.asarray(parts.rows.kept)
     code = pd.factorize(np.asarray(groups, dtype=object))[0]
     if len(code) not in (len(kept), int(kept.sum())):
-        raise DataError(f"groups= has {len(code)} values; {len(kept)} are needed, one for each row of the data.")
+        raise DataError(f"groups= has {len(code)} values. It must have {len(kept)}, one for each row of the data.")
     code = code[kept] if len(code) == len(kept) else code
     if (code < 0).any() or len(np.unique(code)) < 2:
         raise DataError("groups= must have no missing values and at least two clusters.")
@@ -108,7 +108,7 @@ def _clusters(parts: Any, groups: Any) -> IntArray | None:
 
 
 def _within(changes: Array, weight: Array, code: IntArray | None, *, sampling: bool) -> Array:
-    """Cross-products (p, p) of sums of changes within clusters; copies of a row are clusters of their own without."""
+    """Cross-products (p, p) of sums of changes within clusters; copies of a row are separate clusters by default."""
     if code is None and not sampling:
         return np.asarray((weight[:, None] * changes).T @ changes)
     clusters = Clusters.of(np.arange(len(weight)) if code is None else code)

@@ -43,9 +43,8 @@ def _hazard_of(results: Any, row: pd.DataFrame, times: Any) -> Array:
 def baseline_cumulative_hazard_function(results: Any) -> dict[Any, Callable[[Any], Array]]:
     """Functions of time that return the baseline cumulative hazard, by level of the strata; 0 without strata.
 
-    The hazard, integrated over time, is a pure number. Numbers are at 0, factors at their first level;
-    ``predict_cumulative_hazard`` has other rows. By (PH1) or (PH7)
-    of the theory pages.
+    The hazard, integrated over time, is a dimensionless number. Numbers are at 0, factors at their first level;
+    ``predict_cumulative_hazard`` has other rows. By (PH1) or (PH7) of the theory pages.
     """
     return {level: partial(_hazard_of, results, row) for level, row in _at_zero(results).items()}
 
@@ -80,7 +79,7 @@ def schoenfeld_residuals(results: Any) -> pd.DataFrame:
     """
     parts = results.parts
     if getattr(parts, "link", "hazard") != "hazard":
-        raise SpecError(f"schoenfeld_residuals are of hazards, and these are not proportional: link={parts.link!r}.")
+        raise SpecError(f"schoenfeld_residuals requires proportional hazards, and this fit has link={parts.link!r}.")
     training = training_rows(parts, "schoenfeld_residuals")
     risk, columns = at_risk(training.response), tested_columns(parts, parts.written)
     X = as_dense(training.design.H)[:, columns]

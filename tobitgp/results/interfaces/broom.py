@@ -114,8 +114,8 @@ def augment(results: Any) -> pd.DataFrame:
     DataFrame
         By the labels of the data: covariates, ``.fitted``, the mean of the response before censoring or, where times
         have no mean, its median, ``.se.fit``, both in units of the response, ``.resid``, the response less its mean or
-        martingale residuals, pure numbers, and ``.std.resid``, quantile residuals in standard deviations. Several
-        responses follow each other, named in the column ``response``.
+        martingale residuals, dimensionless numbers, and ``.std.resid``, quantile residuals in standard deviations.
+        Several responses follow each other, named in the column ``response``.
 
     Raises
     ------

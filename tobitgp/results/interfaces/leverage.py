@@ -28,7 +28,7 @@ class InfluenceMeasures:
     Attributes
     ----------
     hat_matrix_diag : (n,) array
-        Leverages, pure numbers, whose sum by weight is the number of coefficients.
+        Leverages, dimensionless numbers, whose sum by weight is the number of coefficients.
     resid : (n,) array
         Working residuals, in units of the location.
     resid_studentized : (n,) array
@@ -67,7 +67,7 @@ class InfluenceMeasures:
 
     @property
     def cooks_distance(self) -> tuple[Array, Array]:
-        """Cook's distances by row, pure numbers, and upper tail probabilities of F at them."""
+        """Cook's distances by row, dimensionless numbers, and upper tail probabilities of F at them."""
         h = self.hat_matrix_diag
         distance = np.square(self.resid_studentized) * h / ((1.0 - h) * self.k)
         return distance, np.asarray(fdtrc(self.k, self.df_resid, np.maximum(distance, 0.0)))
@@ -80,7 +80,7 @@ class InfluenceMeasures:
             return self.resid_studentized * np.sqrt(h / (1.0 - h)), 2.0 * np.sqrt(self.k / len(h))
 
     def summary_frame(self) -> pd.DataFrame:
-        """A row for each row used: ``dfb_`` and each parameter, ``cooks_d``, residuals, leverages; pure numbers."""
+        """A row for each row used: ``dfb_`` and each parameter, ``cooks_d``, residuals, leverages; dimensionless."""
         columns = {
             "cooks_d": self.cooks_distance[0],
             "standard_resid": self.resid_studentized,
@@ -118,8 +118,8 @@ def get_hat_matrix_diag(results: Any) -> Array:
     Returns
     -------
     (n,) array
-        Pure numbers, whose sum by weight is the number of coefficients; near 0 for censored rows that say little,
-        below 0 where a likelihood is convex, as in tails of Student's distribution.
+        Dimensionless numbers, whose sum by weight is the number of coefficients; near 0 for censored rows that say
+        little, below 0 where a likelihood is convex, as in tails of Student's distribution.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def get_influence(results: Any) -> InfluenceMeasures:
     Returns
     -------
     InfluenceMeasures
-        With ``hat_matrix_diag, resid_studentized, cooks_distance, dfbetas, summary_frame()``, pure numbers.
+        With ``hat_matrix_diag, resid_studentized, cooks_distance, dfbetas, summary_frame()``, dimensionless numbers.
 
     Raises
     ------

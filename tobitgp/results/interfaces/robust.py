@@ -28,7 +28,7 @@ def with_scores(results: Any) -> LikelihoodParts:
         found: LikelihoodParts = results.parts.again({}, scores=True)
     if found.maximum.scores is None or not found.maximum.converged:
         raise SpecError(
-            "The fit has not converged, so that scores of its rows have no meaning. Follow its warning first."
+            "The fit has not converged, so that the scores of its rows have no meaning. Follow its warning first."
         )
     return found
 
@@ -40,7 +40,7 @@ def get_robustcov_results(results: Any, cov_type: str = "HC1", *, groups: Any = 
     Parameters
     ----------
     cov_type : {"nonrobust", "HC0", "HC1", "cluster"}
-        As of :func:`tobitgp.fit`.
+        As for :func:`tobitgp.fit`.
     groups : (n,) sequence, optional
         For ``"cluster"``: the cluster of each row of the training data, or of each row used.
 
@@ -52,7 +52,7 @@ def get_robustcov_results(results: Any, cov_type: str = "HC1", *, groups: Any = 
     Raises
     ------
     SpecError
-        For another ``cov_type``, ``groups`` of another length, or a fit that holds no training rows.
+        For an unknown ``cov_type``, ``groups`` of another length, or a fit that holds no training rows.
 
     References
     ----------
@@ -68,7 +68,7 @@ def get_robustcov_results(results: Any, cov_type: str = "HC1", *, groups: Any = 
     """
     check_covariance(cov_type)
     if (cov_type == "cluster") != (groups is not None):
-        raise SpecError(f"cov_type={cov_type!r}: groups= are for 'cluster', which requires them.")
+        raise SpecError(f"cov_type={cov_type!r}: groups= must be given with cov_type='cluster', and only then.")
     found = with_scores(results)
     last, kept = found.last_rows(), found.rows.kept
     weight = found.rows.response.weight
@@ -76,7 +76,7 @@ def get_robustcov_results(results: Any, cov_type: str = "HC1", *, groups: Any = 
     if groups is not None:
         code = pd.factorize(np.asarray(groups))[0]
         if len(code) not in (len(kept), len(weight)):
-            raise SpecError(f"groups= has {len(code)} values; {len(kept)} are needed, one for each row of the data.")
+            raise SpecError(f"groups= has {len(code)} values. It must have {len(kept)}, one for each row of the data.")
         code = code[kept] if len(code) == len(kept) else code
         clusters = Clusters.of(code if last is None else code[last])
     how: dict[str, Any] = {"kind": cov_type, "weight": weight if last is None else weight[last], "groups": clusters}

@@ -66,7 +66,7 @@ def wresid(results: Any) -> pd.Series[float]:
 
 @where_defined
 def resid_deviance(results: Any) -> pd.Series[float]:
-    """Deviance residuals by row used, pure numbers; ``residuals("deviance")``, by (REG18) of the theory pages."""
+    """Deviance residuals of the rows used (dimensionless); ``residuals("deviance")``, (REG18) of the theory pages."""
     return used_rows(results, results.residuals("deviance"))
 
 
@@ -78,7 +78,7 @@ def martingale_residuals(results: Any) -> pd.Series[float]:
 
 @where_defined
 def deviance(results: Any) -> float:
-    """Sum of squared deviance residuals by frequency weights, a pure number, (REG18) of the theory pages."""
+    """Sum of squared deviance residuals by frequency weights, a dimensionless number, (REG18) of the theory pages."""
     return float(results.parts.rows.response.weight @ np.square(resid_deviance(results)))
 
 
@@ -106,7 +106,7 @@ def outlier_test(results: Any, method: str = "bonf", alpha: float = 0.05) -> pd.
     UnavailableError
         For several responses, each of which has its own test.
     ValueError
-        For another ``method``.
+        For an unknown ``method``.
 
     References
     ----------
@@ -195,7 +195,7 @@ def eigenvals(results: Any) -> Array:
 
 @where_defined
 def condition_number(results: Any) -> float:
-    """Root of the ratio of the largest and the smallest of ``eigenvals``, a pure number.
+    """Root of the ratio of the largest and the smallest of ``eigenvals``, a dimensionless number.
 
     References
     ----------

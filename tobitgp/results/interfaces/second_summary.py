@@ -28,7 +28,7 @@ def summary2(
     title : str, optional
         Above the tables.
     alpha : float
-        Probability left out of the intervals.
+        Significance level: intervals have probability ``1 - alpha``.
     float_format : str
         Of numbers, e.g. ``"%.4f"``.
 

@@ -109,7 +109,7 @@ def bootstrap(
 ) -> BootstrapResults:
     """Draw rows, or whole clusters of them, again and fit each time.
 
-    A row is drawn with what is known of it, so that censored rows stay censored; levels that were not drawn are left
+    A row is drawn with what is known about it, so that censored rows stay censored; levels that were not drawn are left
     out. Of start-stop rows subjects are drawn. A row of frequency weight c is c rows. Rows with sampling weights keep
     them, and so do clusters.
 
@@ -167,9 +167,9 @@ def resampled(refit: Any, n: int, groups: Any, rng: int | np.random.Generator | 
     """Fits to rows that are drawn again."""
     results, parts, rng = refit.results, refit.parts, generator(rng)
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 2:
-        raise SpecError(f"n={n!r}: a whole number of at least 2 is needed.")
+        raise SpecError(f"n={n!r}: n must be a whole number of at least 2.")
     if not results.converged:
-        raise SpecError("bootstrap() starts from a maximum, and this fit has not converged; see its warning.")
+        raise SpecError("bootstrap() requires a fit that has converged. Follow its warning first.")
     weight = parts.rows.response.weight
     code = _read_groups(parts, groups) if groups is not None else results._units()
     code = np.arange(len(weight)) if code is None and parts.rows.sampling else code
@@ -178,13 +178,13 @@ def resampled(refit: Any, n: int, groups: Any, rng: int | np.random.Generator | 
     failed = n - len(found)
     if len(found) < 2:
         raise SpecError(
-            f"{failed} of {n} draws have no maximum: there are too few rows for so many parameters, or all drawn rows "
-            "of a level are censored; draw clusters of rows with groups=."
+            f"{failed} of {n} draws have no maximum: there are too few rows for so many parameters, or all "
+            f"drawn rows of a level are censored. Draw clusters of rows with groups=."
         )
     if failed > 0.1 * n:
         warnings.warn(
-            f"{failed} of {n} draws have no maximum and are left out, by which intervals may be too short: levels or "
-            "events are too rare for some draws to have them.",
+            f"{failed} of {n} draws have no maximum and are left out, so that intervals may be too short. Some "
+            f"levels or events are too rare to occur in every draw.",
             ConvergenceWarning,
             stacklevel=user_level(),
         )
@@ -199,7 +199,7 @@ def _read_groups(parts: Source, groups: Any) -> IntArray:
     training = parts.rows
     if isinstance(groups, str) and (parts.covariates is None or groups not in parts.covariates):
         raise SpecError(
-            f"groups={groups!r} is not a covariate of this fit, which keeps no other columns. Give "
+            f"groups={groups!r} is not a covariate of this fit, and other columns are not stored. Give "
             f"groups=data[{groups!r}]."
         )
     if isinstance(groups, str):
@@ -260,7 +260,7 @@ def statistic_series(results: Any, statistic: Statistic | None) -> pd.Series[flo
         return pd.Series(found if np.ndim(found) else [found], dtype=np.float64)
     except (TypeError, ValueError):
         kind = type(found).__name__
-        raise SpecError(f"statistic= gives a {kind}: a number, a Series or an array is needed.") from None
+        raise SpecError(f"statistic= returns a {kind}. It must return a number, a Series or an array.") from None
 
 
 class Refit:
@@ -268,7 +268,7 @@ class Refit:
 
     def __init__(self, results: Any, statistic: Statistic | None):
         if statistic is not None and not callable(statistic):
-            raise SpecError(f"statistic={statistic!r}: a function of the results is needed.")
+            raise SpecError(f"statistic={statistic!r}: statistic must be a function of the results.")
         self.results, self.parts, self.statistic = results, results.parts, statistic
         self.best = statistic_series(results, statistic)
 

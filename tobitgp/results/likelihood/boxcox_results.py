@@ -34,8 +34,8 @@ from tobitgp.typing import Array
 
 WHATS = ("median", "latent", "uncensored", "observed", "conditional", "quantile", "prob", "sigma", "terms")
 NO_RATIO = (
-    "After a power transformation no ratio of hazards or times is the same in all rows; tg.contrast of "
-    "standardise(...) compares averages."
+    "After a power transformation no ratio of hazards or times is the same in all rows. Use tg.contrast() to "
+    "compare averages."
 )
 _DRAWS, _WIDE = 2000, 0.5  # of a quantile's standard error, in quantiles
 
@@ -148,7 +148,7 @@ class BoxCoxResults(LikelihoodResults):
 
     @property
     def power(self) -> float:
-        """The power that was estimated, or given, a pure number: (BC1) of the theory pages."""
+        """The power that was estimated, or given, a dimensionless number: (BC1) of the theory pages."""
         return self._parts.power
 
     mass_beyond = mass_beyond
@@ -188,7 +188,7 @@ class BoxCoxResults(LikelihoodResults):
             [ParameterGroup("coef", range(p)), ParameterGroup("value", range(p, k))],
             [*row_notes(self), *power_notes(self, [self.power])],
             formulas=scale_formula(self),
-            errors="from the observed information, the power's uncertainty in all of them",
+            errors="from the observed information and include the uncertainty of the power",
         )
 
     plot = figures.plot

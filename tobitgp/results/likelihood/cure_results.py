@@ -27,8 +27,7 @@ from tobitgp.typing import Frame
 
 INTERCEPT = "cured[Intercept]"
 _NOTE = (
-    "cured[...] are log odds of being cured, where times are infinite; the other coefficients are of {} of "
-    "those not cured."
+    "cured[...] are log odds of being cured (infinite times); the other coefficients belong to {} of those not cured."
 )
 
 
@@ -90,8 +89,8 @@ class CureResults(LikelihoodResults):
 
     def _ratio_kind(self) -> RatioKind:
         raise SpecError(
-            "Where some are cured no hazard ratio is the same at all times: predict_hazard(...) at two rows gives both "
-            "hazards over time."
+            "In a cure model no hazard ratio is the same at all times. Use predict_hazard(...) for two rows to "
+            "get both hazards over time."
         )
 
     # -- the cured ----------------------------------------------------------------------------------------------------
@@ -113,7 +112,7 @@ class CureResults(LikelihoodResults):
         Parameters
         ----------
         df, times, conditional_after, interval, exclude, id
-            As of :meth:`RegressionResults.predict_survival_function`.
+            As for :meth:`RegressionResults.predict_survival_function`.
         uncured : bool
             Of those who are not cured, :math:`S_u(t)`.
 
@@ -126,7 +125,7 @@ class CureResults(LikelihoodResults):
         Raises
         ------
         SpecError, DataError, UnseenLevelError
-            As of :meth:`RegressionResults.predict_survival_function`.
+            As for :meth:`RegressionResults.predict_survival_function`.
 
         References
         ----------
@@ -164,7 +163,7 @@ class CureResults(LikelihoodResults):
 
     def _averages(self, population: Population, sought: Sought) -> Estimated:
         if sought.what == "mean":
-            raise SpecError("Where some are cured the mean time is infinite; what='rmst' is that up to a time.")
+            raise SpecError("In a cure model the mean time is infinite. Use what='rmst', the mean up to a time.")
         return super()._averages(population, sought)
 
     def _words(self, alpha: float, kind: Any = None) -> Words:

@@ -57,7 +57,9 @@ def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:
         found = parts.again({}, scores=True)
     maximum = found.maximum
     if maximum.scores is None or not maximum.converged:
-        raise SpecError("The fit has not converged, so that the influence of rows on it has no meaning.")
+        raise SpecError(
+            "The fit has not converged, so that the influence of its rows has no meaning. Follow its warning first."
+        )
     weight, last = parts.rows.response.weight, parts.last_rows()
     V = dense(maximum.inverse_information)
     change = found.moved(dfbeta(maximum.scores, V, weight if last is None else weight[last]))

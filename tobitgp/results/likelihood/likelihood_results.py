@@ -114,7 +114,7 @@ class LikelihoodResults(Results):
 
     @property
     def prsquared(self) -> float:
-        """McFadden's pseudo R2, ``1 - llf / llnull``, a pure number; NaN where a likelihood is positive.
+        """McFadden's pseudo R2, ``1 - llf / llnull``, a dimensionless number; NaN where a likelihood is positive.
 
         References
         ----------
@@ -124,7 +124,7 @@ class LikelihoodResults(Results):
 
     @property
     def prsquared_vz(self) -> float:
-        """Veall and Zimmermann's pseudo R2, a pure number, which comes nearest to that of the uncensored response.
+        """Veall and Zimmermann's pseudo R2, the closest to the R2 of the uncensored response.
 
         (REG11) of the theory pages.
 
@@ -140,7 +140,7 @@ class LikelihoodResults(Results):
 
     @property
     def evidence_kind(self) -> str:
-        """A maximised likelihood, which is no evidence: ``"loglik"``."""
+        """A maximised likelihood, which is not an evidence: ``"loglik"``."""
         return "loglik"
 
     @property
@@ -182,7 +182,7 @@ class LikelihoodResults(Results):
         Returns
         -------
         WaldResults
-            With ``statistic, pvalue, df``, pure numbers.
+            With ``statistic, pvalue, df``, dimensionless numbers.
 
         Raises
         ------
@@ -297,7 +297,9 @@ class LikelihoodResults(Results):
             ends = (limits.entry, limits.exit) if window.any() else None
         if what == "conditional":
             if len(exclude):
-                raise SpecError("what='conditional' is given the observed response as a whole. Leave exclude= out.")
+                raise SpecError(
+                    "what='conditional' conditions on the observed response with all terms. Leave exclude= out."
+                )
             asked, seen = self._seen(new, asked)
             ends = seen.within_window
         size, stream = read_draws(draws, rows=len(asked.index)), generator(rng)

@@ -42,7 +42,7 @@ def to_marginaleffects(
     what : str
         What is predicted, as of :meth:`marginal_effects`, but for ``"conditional"``.
     q, below, above, times : float, optional
-        As of :meth:`marginal_effects`: the order of a quantile, a probability; a limit or a time, on the scale of the
+        As for :meth:`marginal_effects`: the order of a quantile, a probability; a limit or a time, on the scale of the
         response.
 
     Returns
@@ -71,14 +71,17 @@ def to_marginaleffects(
         import polars as pl
         from marginaleffects.classes.model import ModelAbstract, ModelVault
     except ImportError as error:
-        message = "to_marginaleffects() needs the package: pip install marginaleffects 'polars<2'."
+        message = "to_marginaleffects() requires the package marginaleffects: pip install marginaleffects 'polars<2'."
         raise SpecError(message) from error
     parts = results.parts
     asked = read_asked(parts.family.log_time, what, "dydx", q, below, above, times)
     if asked.what == "conditional":
-        raise SpecError("what='conditional' is given the observed response. Choose what='observed' or 'uncensored'.")
+        raise SpecError(
+            "what='conditional' conditions on the observed response and is not supported here. "
+            "Choose what='observed' or 'uncensored'."
+        )
     if parts.covariates is None:
-        raise SpecError("to_marginaleffects() needs the training rows, which this fit does not hold.")
+        raise SpecError("to_marginaleffects() requires the training rows, which this fit does not hold.")
     levels = {name: column_levels(parts, name) for name in parts.facts.columns}
     factors = {
         name: {_shown(each): each for each in known}

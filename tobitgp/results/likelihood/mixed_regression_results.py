@@ -37,7 +37,7 @@ class MixedRegressionResults(LikelihoodResults):
     Raises
     ------
     SpecError
-        If `hazard_ratios` is asked for, since no ratio of hazards is the same at all times, or `plot_terms`, since each
+        If `hazard_ratios` is requested, since no ratio of hazards is the same at all times, or `plot_terms`, since each
         component has terms.
 
     References
@@ -75,8 +75,8 @@ class MixedRegressionResults(LikelihoodResults):
 
     def _ratio_kind(self) -> RatioKind:
         raise SpecError(
-            "No ratio of hazards of a mixture of regressions is the same at all times. predict_hazard() has hazards "
-            "over time."
+            "In a mixture of regressions no ratio of hazards is the same at all times. Use predict_hazard() for "
+            "hazards over time."
         )
 
     @property
@@ -146,7 +146,7 @@ class MixedRegressionResults(LikelihoodResults):
         x : str, optional
             Column of numbers or dates; the first one of the formula without. Others are held at a typical value.
         ax : matplotlib axes, optional
-            To draw on; new ones without.
+            Axes to draw on; new axes by default.
 
         Returns
         -------
@@ -155,7 +155,7 @@ class MixedRegressionResults(LikelihoodResults):
         Raises
         ------
         SpecError
-            If ``x`` is no such column, ``ax`` is no matplotlib axes, or the fit holds no training rows.
+            If ``x`` is no such column, ``ax`` is not a matplotlib axes object, or the fit holds no training rows.
 
         Examples
         --------

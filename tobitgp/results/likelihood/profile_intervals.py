@@ -28,7 +28,7 @@ def profile_interval(results: Fit, name: str, alpha: float = 0.05) -> tuple[floa
     name : str
         One of ``params``.
     alpha : float
-        Probability left out of the interval.
+        Significance level: the interval has probability ``1 - alpha``.
 
     Returns
     -------
@@ -63,9 +63,9 @@ def profile_interval(results: Fit, name: str, alpha: float = 0.05) -> tuple[floa
     check_unambiguous("profile_interval()", [name], names)
     why = "" if parts.maximum.converged else "this fit has not converged"
     if parts.cov_type != "nonrobust":
-        why = f"cov_type={parts.cov_type!r} does not take the likelihood for true; use conf_int(), or bootstrap()"
+        why = f"cov_type={parts.cov_type!r} does not assume a correct likelihood; use conf_int() or bootstrap()"
     if why:
-        raise SpecError(f"Profile-likelihood intervals are of a maximum: {why}.")
+        raise SpecError(f"Profile-likelihood intervals require a maximum of the likelihood: {why}.")
     place = names.index(name)
     value = float(results.params.iloc[place])
     if not parts.maximum.free[place]:

@@ -61,7 +61,7 @@ def predict_mixture(
             questions |= {key: asks[key](False, asked) for key, one in questions.items() if one.response}
     if bands and support == "counts" and any(question.response for question in questions.values()):
         raise SpecError(
-            f"what={what!r} of counts is a whole number without standard error; ask what='prob' with its interval."
+            f"what={what!r} of counts is a whole number without standard error. Use what='prob' with interval=."
         )
     posterior, n = posterior_of(fit, covariance_of(parts) if bands else None), int(asked.usable.sum())
     tables = {key: _answer(posterior, question, n, level, se=bool(se)) for key, question in questions.items()}
@@ -138,7 +138,7 @@ class MixtureTimes(Times):
 
 
 def times_of_rows(parts: MixtureParts, df: Frame | None, exclude: Any = (), *, bands: bool) -> TimeRows:
-    """Rows that curves are asked for; one, called 0, without any."""
+    """Rows whose curves are requested; one, called 0, without any."""
     find_terms(parts, exclude)
     index = pd.RangeIndex(1) if df is None else read_table(df, []).index
     posterior = posterior_of(parts.fit, covariance_of(parts) if bands else None)

@@ -55,7 +55,7 @@ def selection_table(results: Results) -> pd.DataFrame:
     """The numbers of components that were tried, best first."""
     tried = results.parts.tried
     if tried is None:
-        raise SpecError("One number of components was fitted; mixture(range(1, 7)) tries several.")
+        raise SpecError("Only one number of components was fitted. Use mixture(range(1, 7)) to try several.")
     index = pd.Index(tried.numbers, name="components")
     kinds = [results.evidence_kind if tried.by == "log_evidence" else tried.by] * len(index)
     n = np.full(len(index), results.nobs)
@@ -118,7 +118,7 @@ class MixtureResults(Results):
         return Linear(np.ones(1), found.value[None], found.V[None], np.diag(found.V) == 0.0), self._names
 
     def _term_tests(self) -> Iterator[Any]:
-        raise SpecError("A mixture has no terms to be tested; wald_test() takes hypotheses about its parameters.")
+        raise SpecError("A mixture has no terms to test. Use wald_test() for hypotheses about its parameters.")
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
         from tobitgp.report.mixture_summary import mixture_words
@@ -180,7 +180,8 @@ class MixtureResults(Results):
     def elbo(self) -> float:
         """Evidence lower bound in nats, for one order of the components; NaN by maximum likelihood.
 
-        Of the response as written; Kohjima et al. (2019), equation 32, and (MIX5) of the theory pages.
+        Evidence lower bound for the response as written; Kohjima et al. (2019), equation 32, and (MIX5) of the theory
+        pages.
         """
         return self._parts.fit.elbo
 

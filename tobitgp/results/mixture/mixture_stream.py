@@ -92,11 +92,11 @@ class MixtureStream:
         rng: int | np.random.Generator | None = None,
     ):
         if method is not None and not isinstance(method, SVBCM):
-            raise SpecError(f"method={method!r}: a stream takes steps by tg.SVBCM(...).")
+            raise SpecError(f"method={method!r}: a stream requires method=tg.SVBCM(...).")
         if total is not None and (isinstance(total, bool) or not isinstance(total, Real) or not 0.0 < total < np.inf):
-            raise SpecError(f"total={total!r}: the weight of all rows there will be, a positive number, is needed.")
+            raise SpecError(f"total={total!r}: total must be a positive number, the weight of all rows in the stream.")
         if weights is not None and not isinstance(weights, str):
-            raise SpecError(f"weights={weights!r}: the name of a column is needed, since rows come in batches.")
+            raise SpecError(f"weights={weights!r}: weights must be the name of a column, since rows come in batches.")
         if not isinstance(missing, str) or missing not in ("drop", "raise"):
             raise SpecError(f"missing={missing!r} is not supported; choose 'drop' or 'raise'.")
         self._family = resolve_mixture_family(family)
@@ -155,7 +155,7 @@ class MixtureStream:
         training = prepare(spec, data, weights=self._weights, missing=self._missing)
         if training.response.window is not None:
             raise SpecError(
-                "MixtureStream takes no truncated rows, nor late entry. Use tg.fit, whose mixtures take both."
+                "MixtureStream does not support truncated rows and late entry. Use tg.fit(), which supports both."
             )
         rows = *known_ends(training.state.spec, self._family, training.response), training.response.weight
         if self._stream is None:
@@ -219,7 +219,7 @@ class MixtureStream:
     @property
     def _begun(self) -> mixtures.Stream:
         if self._stream is None:
-            raise NotFittedError("This stream has seen no rows; give it some by partial_fit(data).")
+            raise NotFittedError("This stream has seen no rows. Give it some by partial_fit(data).")
         return self._stream
 
     def __repr__(self) -> str:
@@ -234,7 +234,9 @@ def _number(formula: str) -> tuple[int, bool]:
     """Number of components, and whether they are those of a Dirichlet process."""
     term = parse_formula(formula).mixture
     if term is None:
-        raise SpecError(f"{formula!r} has no mixture; a stream takes formulas such as 'y ~ mixture(2)'.")
+        raise SpecError(f"{formula!r} has no mixture. A stream requires a formula such as 'y ~ mixture(2)'.")
     if len(term.numbers) > 1:
-        raise SpecError("A stream has one number of components, as mixture(2); a range is chosen from by tg.fit.")
+        raise SpecError(
+            "A stream requires one number of components, e.g. mixture(2). Use tg.fit() to choose from a range."
+        )
     return term.numbers[0], term.process

@@ -37,7 +37,7 @@ class ResponseRows:
 
     @property
     def ends(self) -> WideEnds:
-        """Ends (n, J) of what is known of the responses, on their scale."""
+        """Ends (n, J) of what is known about the responses, on their scale."""
         return ends_of(self.seen, len(self.data))
 
 
@@ -58,14 +58,14 @@ class SeveralSpec(ModelSpec):
 
 
 def spec_fields(wide: Wide, each: tuple[ModelSpec, ...]) -> dict[str, Any]:
-    """Fields of the specification of responses, of which each has one by itself."""
+    """Fields of the specification of responses, of which each has one alone."""
     first = {field.name: getattr(each[0], field.name) for field in fields(ModelSpec)}
     label = replace(each[0].response, label=f"mvbind({', '.join(wide.labels)})")
     return first | {"formula": wide.formula, "response": label, "each": each}
 
 
 class ResponsesTogether(Source):
-    """The values of several responses: those of each by itself, and all of them."""
+    """The values of several responses: those of each alone, and all of them."""
 
     derived: ClassVar = True
 
@@ -80,7 +80,7 @@ class ResponsesTogether(Source):
 
     @property
     def responses(self) -> tuple[Any, ...]:
-        """What each response was made from by itself, (J,)."""
+        """What each response was made from alone, (J,)."""
         raise NotImplementedError
 
     @property
@@ -204,7 +204,7 @@ class MultivariateParts(ResponsesTogether):
 
     @property
     def family(self) -> Family:
-        """Of the noise of every response."""
+        """Family of the noise of every response."""
         return self.stacked.family
 
     @property

@@ -1,4 +1,4 @@
-"""What is asked of several responses together: draws, imputed values, the joint posterior, scores."""
+"""Predictions of several responses together: draws, imputed values, the joint posterior, scores."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def predict(
 ) -> pd.Series[float] | pd.DataFrame:
     """Predict every response in new rows, or in those of the fit; see :meth:`tobitgp.GPResults.predict`.
 
-    What is known of other responses in a row does not enter, but for ``"conditional"`` in the rows of the fit, where
+    What is known about other responses in a row does not enter, but for ``"conditional"`` in the rows of the fit, where
     ``rescor=True`` lets them tell something; :meth:`impute` uses it in new rows too. With correlated residuals the
     noise is all that is left of a response given its terms.
 
@@ -87,7 +87,7 @@ def predict(
     Raises
     ------
     SpecError
-        As of :meth:`GPResults.predict`.
+        As for :meth:`GPResults.predict`.
     DataError, UnseenLevelError
         If new data lack a column, or a level was not in the fit.
 
@@ -156,7 +156,7 @@ def impute(results: Fit, new: Frame | None = None, *, interval: float | None = N
     """
     rows, stack = results.parts.read, results.parts.stack
     if rows is None:
-        raise SpecError(f"{NO_ROWS}, and impute() fits with them; predict() needs none.")
+        raise SpecError(f"{NO_ROWS}, and impute() requires them. Use predict(), which does not.")
     level, n, J = check_level(interval), len(rows.data), len(results.parts.labels)
     if new is None:
         data, ends = rows.data, rows.ends
@@ -234,7 +234,7 @@ def sample(
     Parameters
     ----------
     new : DataFrame or dict of columns, optional
-        As of :meth:`predict`.
+        As for :meth:`predict`.
     draws : int
         How many.
     what : {"uncensored", "latent", "observed", "conditional"}
@@ -258,9 +258,9 @@ def sample(
     Raises
     ------
     SpecError
-        For another ``what``, more draws than can be held, or ``"conditional"`` of new rows.
+        For an unknown ``what``, more draws than can be held, or ``"conditional"`` of new rows.
     DataError, UnseenLevelError
-        As of :meth:`predict`.
+        As for :meth:`predict`.
 
     References
     ----------
@@ -276,7 +276,7 @@ def sample(
     if response is not None:
         return results[response].sample(new, draws, what=what, exclude=exclude, rng=rng)
     if what not in DRAWN:
-        raise SpecError(f"what={what!r} is not drawn; choose one of {', '.join(map(repr, DRAWN))}.")
+        raise SpecError(f"what={what!r} is not supported by sample(); choose one of {', '.join(map(repr, DRAWN))}.")
     stack, parts, size = results.parts.stack, results.parts, read_draws(draws, rows=len(results.parts.labels))
     if what == "conditional":
         return _sample_seen(results, new, size, exclude, rng)
@@ -336,7 +336,7 @@ def posterior(
     Parameters
     ----------
     new, exclude
-        As of :meth:`predict`.
+        As for :meth:`predict`.
     response : str, optional
         Of this response alone.
 
@@ -353,7 +353,7 @@ def posterior(
     SpecError
         If the fit holds no training rows and ``new`` is not given.
     DataError, UnseenLevelError
-        As of :meth:`predict`.
+        As for :meth:`predict`.
 
     References
     ----------

@@ -175,7 +175,7 @@ class MultivariateResults(TogetherResults):
 
     @property
     def hyperparameters(self) -> dict[str, float]:
-        """Parameters that are no linear coefficients, by name, in the units of ``params``."""
+        """Parameters other than linear coefficients, by name, in the units of ``params``."""
         return dict(zip(self._parts.estimates.rest_names, self._rest.value.tolist(), strict=True))
 
     @property
@@ -207,7 +207,7 @@ class MultivariateResults(TogetherResults):
         Returns
         -------
         DataFrame
-            A row for each, as ``rescor[y1, y2]``, columns ``estimate, lower, upper``: pure numbers.
+            A row for each, as ``rescor[y1, y2]``, columns ``estimate, lower, upper``: dimensionless numbers.
 
         Raises
         ------
@@ -268,10 +268,10 @@ class MultivariateResults(TogetherResults):
         """
         given = [given] if isinstance(given, str) else list(given)
         if not given:
-            raise SpecError("given= names another response, or several.")
+            raise SpecError("given= must name one or more other responses.")
         for name in (response, *given):
             if name not in self.responses or (response, *given).count(name) > 1:
-                raise SpecError(f"{name!r} is none of the other responses: {', '.join(self.responses)}.")
+                raise SpecError(f"{name!r} must be one of the other responses: {', '.join(self.responses)}.")
         if not self._parts.estimates.correlated:
             raise SpecError("regression() requires correlated residuals. Fit with rescor=True.")
         return self._parts.estimates.regression(response, given, check_alpha(alpha))
@@ -282,7 +282,7 @@ class MultivariateResults(TogetherResults):
         Parameters
         ----------
         interval : float or None
-            Probability of the equal-tailed interval; None for none.
+            Probability of the equal-tailed interval, or None for no interval.
 
         Returns
         -------

@@ -33,7 +33,7 @@ from tobitgp.typing import Array
 class ResponseResults(GPResults):
     """One response of a fit of several, ``res["y1"]``: as the results of a process with that response.
 
-    What is known of other responses in a new row does not enter. A value of a training row is judged by all other
+    What is known about other responses in a new row does not enter. A value of a training row is judged by all other
     values, those of its row among them where residuals are correlated.
     """
 
@@ -75,7 +75,7 @@ class ResponseResults(GPResults):
 
     @property
     def hyperparameters(self) -> dict[str, float]:
-        """Parameters of this response that are no linear coefficients, in its units."""
+        """Parameters of this response other than linear coefficients, in its units."""
         return dict(zip(self._rest_names, self._rest.value.tolist(), strict=True))
 
     @property

@@ -130,7 +130,7 @@ class ResponseModel(GPModel):
         return self.centre + self.unit * self.stacked.known_mean(self.stacked_design(design))
 
     def judged(self, design: Design) -> Design:
-        """Training rows as they are judged by all other values, of which those of the row tell of its effect."""
+        """Training rows as judged by all other values; those of the same row are informative about its effect."""
         assert isinstance(design, ResponseDesign)
         return replace(design, inner=np.ones(len(design.offset), dtype=bool))
 

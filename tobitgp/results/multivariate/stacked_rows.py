@@ -1,4 +1,4 @@
-"""Rows of several responses, stacked: one row for each value, every response in units of its own standard deviation."""
+"""Rows of several responses, stacked: one row for each value, every response in units of its standard deviation."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ class Stack:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Linear columns beside the intercept, (p,)."""
+        """Linear columns other than the intercept, (p,)."""
         return self.state.linear.columns[int(self.wide.terms.intercept) :]
 
     @property
     def scale_columns(self) -> tuple[str, ...]:
-        """Columns of log sigma beside its intercept, (q,)."""
+        """Columns of log sigma other than its intercept, (q,)."""
         assert self.state.scale is not None
         return self.state.scale.linear.columns[1:]
 
@@ -148,7 +148,7 @@ class Stack:
         return np.argsort(np.lexsort([*held, *ends[1].T, *ends[0].T]))
 
     def warn_missing(self, data: pd.DataFrame) -> None:
-        """Tell of rows that are dropped since a covariate is missing."""
+        """Warn of rows that are dropped since a covariate is missing."""
         missing = data[[*dict.fromkeys((*self.state.input_names, *self.inputs))]].isna()
         dropped, columns = int(missing.any(axis=1).sum()), missing.sum()
         if dropped:
@@ -225,7 +225,7 @@ def learn_stack(
 
 
 def _check_names(wide: Wide, columns: Sequence[str], functions: NamedFunctions, used: set[str]) -> None:
-    """Refuse responses among the terms."""
+    """Raise an error for responses among the terms."""
     for label, formula in zip(wide.labels, wide.formulas, strict=True):
         responses = {v.name for v in parse_formula(formula, columns, functions).variables if v.role == "response"}
         for name in sorted(used & responses):
@@ -248,7 +248,7 @@ def _units(wide: Wide, ends: WideEnds, weight: Array, *, log_time: bool, centred
 
 
 class SeenResponse(NamedTuple):
-    """What is known of one response."""
+    """What is known about one response."""
 
     rows: IntArray  # (m,), positions of the rows that have it
     response: CensoredResponse  # of these
@@ -261,7 +261,7 @@ class SeenResponse(NamedTuple):
 def read_responses(
     wide: Wide, data: pd.DataFrame, functions: NamedFunctions = None, *, log_time: bool = False, new: bool = False
 ) -> list[SeenResponse]:
-    """What is known of every response, (J,); of new rows a response may be missing throughout."""
+    """What is known about every response, (J,); of new rows a response may be missing throughout."""
     return [_read_response(wide, j, data, functions, log_time=log_time, new=new) for j in range(len(wide.labels))]
 
 
@@ -289,7 +289,7 @@ _NOTHING = SeenResponse(np.zeros(0, dtype=np.intp), CensoredResponse(*np.zeros((
 
 
 def ends_of(seen: Sequence[SeenResponse], n: int) -> WideEnds:
-    """Ends (n, J) of what is known of every response."""
+    """Ends (n, J) of what is known about every response."""
     ends = np.full((2, n, len(seen)), np.nan)
     for j, one in enumerate(seen):
         ends[:, one.rows, j] = one.response.lower, one.response.upper

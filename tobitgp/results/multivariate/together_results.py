@@ -35,7 +35,7 @@ from tobitgp.results.views import COUNTS, ModelData, ModelView
 
 
 class TogetherResults(Results):
-    """Results of several responses, each of which has results by itself."""
+    """Results of several responses, each of which has results alone."""
 
     responses: tuple[str, ...]
     _each: Any  # results of each response, (J,)
@@ -51,7 +51,7 @@ class TogetherResults(Results):
         return panels_of(self.responses, ax)
 
     def _ratio_kind(self) -> RatioKind:
-        raise SpecError("Hazard ratios are of one response; fit each by itself, without mvbind().")
+        raise SpecError("Hazard ratios require one response. Fit each response separately, without mvbind().")
 
     @property
     def _values_in_words(self) -> str:

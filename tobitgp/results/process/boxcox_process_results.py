@@ -60,7 +60,7 @@ class BoxCoxGPResults(GPResults):
 
     @property
     def power(self) -> float:
-        """The power with the highest evidence, or that was given, a pure number: (BC1) of the theory pages."""
+        """The power with the highest evidence, or that was given, a dimensionless number: (BC1) of the theory pages."""
         return float(self._parts.powers[self._parts.best])
 
     @property
@@ -81,7 +81,7 @@ class BoxCoxGPResults(GPResults):
         Returns
         -------
         Series
-            ``estimate, se, lower, upper``, pure numbers.
+            ``estimate, se, lower, upper``, dimensionless numbers.
 
         Raises
         ------

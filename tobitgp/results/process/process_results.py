@@ -58,9 +58,9 @@ from tobitgp.typing import Array, Frame
 class GPResults(Results):
     """A fitted Tobit Gaussian process.
 
-    Made by :func:`tobitgp.fit` from a formula with processes, or from one without where a posterior was asked for.
-    Linear coefficients are posterior means and standard deviations, averaged over the hyper-parameters where those
-    were integrated; hyper-parameters have their values at the maximum, and errors formed on the log scale.
+    Made by :func:`tobitgp.fit` from a formula with processes, or from one without where a posterior was requested.
+    Linear coefficients are posterior means and standard deviations, averaged over the hyper-parameters where those were
+    integrated; hyper-parameters have their values at the maximum, and errors formed on the log scale.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ class GPResults(Results):
         term : str, optional
             A random effect, as ``"re(hospital)"``, of ``(1 + z | hospital)`` too; all without.
         interval : float or None
-            Probability of the equal-tailed interval; None for none.
+            Probability of the equal-tailed interval, or None for no interval.
 
         Returns
         -------
@@ -308,7 +308,7 @@ class GPResults(Results):
         Parameters
         ----------
         interval : float or None
-            Probability of the equal-tailed interval; None for none.
+            Probability of the equal-tailed interval, or None for no interval.
 
         Returns
         -------
@@ -390,8 +390,8 @@ class GPResults(Results):
         if known.any():
             named = ", ".join(map(str, asked.labels[known][:5]))
             raise SpecError(
-                f"{what}: without noise f is known in rows with the inputs of an uncensored row, here {named}, and has "
-                "no density there. Ask about other rows; predict() answers about all."
+                f"{what}: without noise f is known in rows with the inputs of an uncensored row, here {named}, "
+                f"and has no density there. Give other rows, or use predict(), which supports all rows."
             )
 
     def _distributions(self, new: Frame | None, exclude: Any) -> RowDistributions:

@@ -118,5 +118,5 @@ def sites(results: Fit) -> pd.DataFrame:
     if scaled.fit.fitted.points[0].noise:
         raise unavailable(results, "res.sites", "sites")
     if results.parts.training is None:
-        raise SpecError(f"{NO_ROWS}, and sites are those of training rows.")
+        raise SpecError(f"{NO_ROWS}, and sites belong to training rows.")
     return ask(results.parts).table(row_sites(scaled, results.parts.rows.response))

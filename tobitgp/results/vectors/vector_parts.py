@@ -82,7 +82,7 @@ class VectorParts(ResponsesTogether):
 
     @property
     def family(self) -> MixtureFamily:
-        """Of the components of every response."""
+        """Family of the components of every response."""
         return MIXTURE_FAMILIES[_GAUSSIAN]
 
     @property
@@ -175,7 +175,7 @@ class VectorParts(ResponsesTogether):
         variables = [parse_formula(text, None, None).variables for text in self.wide.formulas]
         own = [{v.name for v in each if v.role in ("response", "bound", "event")} for each in variables]
         if not any(each <= there for each in own):
-            raise DataError(f"new: none of the responses {', '.join(self.labels)} is in it. Give at least one of them.")
+            raise DataError(f"new= must contain at least one of the responses {', '.join(self.labels)}.")
         return ends_of(read_responses(self.wide, data, new=True), len(data))
 
     def without_rows(self) -> VectorParts:
@@ -184,7 +184,7 @@ class VectorParts(ResponsesTogether):
 
 
 def vector_spec(over: VectorFormula, each: tuple[ModelSpec, ...]) -> SeveralSpec:
-    """The formula of vectors, and that of each response by itself."""
+    """The formula of vectors, and that of each response alone."""
     return SeveralSpec(**spec_fields(over.wide, each) | {"formula": over.formula, "over": over})
 
 

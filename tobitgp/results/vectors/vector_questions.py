@@ -1,4 +1,4 @@
-"""What is asked of mixtures of vectors: components of rows, imputed values, draws."""
+"""Predictions of mixtures of vectors: components of rows, imputed values, draws."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DRAWS = 1000  # for intervals of what may have been
 
 
 def component_probabilities(rows: VectorRows, state: VectorState) -> tuple[Array, ExpectedVectors]:
-    """Probabilities (n, K) of the components given what is known of rows, and what each expects: (MOV2)."""
+    """Probabilities (n, K) of the components given what is known about rows, and what each expects: (MOV2)."""
     each = expected(rows, state.means, state.covariances)
     with np.errstate(divide="ignore"):
         return softmax(each.log_p.T + np.log(state.weights), axis=1), each
@@ -62,7 +62,7 @@ def predict(
 ) -> pd.Series[float] | pd.DataFrame:
     """Predict every response, or the component of rows; see :meth:`tobitgp.MixtureResults.predict`.
 
-    Quantities of a response are those of its marginal mixture: what is known of other responses in a row does not
+    Quantities of a response are those of its marginal mixture: what is known about other responses in a row does not
     enter. :meth:`impute` uses it.
 
     Parameters
@@ -83,7 +83,7 @@ def predict(
     exclude : str or list of str
         Terms to set to zero, of which there are none.
     response : str, optional
-        Predict this response alone; ``"component"`` given what is known of it.
+        Predict this response alone; ``"component"`` given what is known about it.
     exog : DataFrame or dict of columns, optional
         ``new`` under the name of statsmodels.
 
@@ -97,7 +97,7 @@ def predict(
     Raises
     ------
     SpecError
-        As of :meth:`MixtureResults.predict`.
+        As for :meth:`MixtureResults.predict`.
     DataError
         If new rows have none of the responses that ``"component"`` needs.
 
@@ -181,7 +181,7 @@ def impute(results: Fit, new: Frame | None = None, *, interval: float | None = N
 
 
 def _draw_given(rows: VectorRows, state: VectorState, r: Array, draws: int, rng: np.random.Generator) -> Array:
-    """Draws (n, draws, D) of vectors given what is known of them, components with probabilities r (n, K)."""
+    """Draws (n, draws, D) of vectors given what is known about them, components with probabilities r (n, K)."""
     out = np.repeat(rows.lower[:, None], draws, axis=1)
     hidden = np.flatnonzero(~rows.exact.all(axis=1))
     chosen = (rng.random((len(hidden), draws, 1)) > np.cumsum(r[hidden], axis=1)[:, None, :-1]).sum(axis=2)
@@ -209,7 +209,7 @@ def sample(
     Parameters
     ----------
     new : DataFrame or dict of columns, optional
-        As of :meth:`predict`.
+        As for :meth:`predict`.
     draws : int
         How many.
     what : {"uncensored", "observed", "conditional"}
@@ -231,7 +231,7 @@ def sample(
     Raises
     ------
     SpecError
-        For another ``what``, more draws than can be held, or parameters that the rows do not determine.
+        For an unknown ``what``, more draws than can be held, or parameters that the rows do not determine.
     DataError
         If ``"conditional"`` rows have none of the responses.
 
@@ -251,7 +251,7 @@ def sample(
         name = results.parts.labels[find_response(response, results.parts.labels)]
         return results[name].sample(default_rows(results, new), draws, what=what, exclude=exclude, rng=rng)
     if what not in DRAWN:
-        raise SpecError(f"what={what!r} is not drawn; choose one of {', '.join(map(repr, DRAWN))}.")
+        raise SpecError(f"what={what!r} is not supported by sample(); choose one of {', '.join(map(repr, DRAWN))}.")
     parts, stream = results.parts, generator(rng)
     size = read_draws(draws, rows=len(parts.labels))
     if what == "conditional":

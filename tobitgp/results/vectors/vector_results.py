@@ -50,7 +50,7 @@ class VectorEstimates:
         return np.sqrt(np.diag(self.V))
 
     def z_values(self) -> Array:
-        """NaN: zero is no value to test."""
+        """NaN: zero is not a value to test."""
         return np.full(len(self.value), np.nan)
 
     p_values = z_values
@@ -182,7 +182,7 @@ class VectorMixtureResults(TogetherResults):
 
     @property
     def weights(self) -> pd.Series[float]:
-        """Weights of the components, a Series by their number; pure numbers, (MOV1) of the theory pages."""
+        """Weights of the components, a Series by their number; dimensionless numbers, (MOV1) of the theory pages."""
         return pd.Series(self._parts.fit.weights, self._numbers, name="weight")
 
     @property
@@ -254,7 +254,7 @@ class VectorMixtureResults(TogetherResults):
         return Linear(np.ones(1), rest.value[None], rest.V[None], np.diag(rest.V) == 0.0), self._names
 
     def _term_tests(self) -> Iterator[Any]:
-        raise SpecError("A mixture has no terms to be tested; wald_test() takes hypotheses about its parameters.")
+        raise SpecError("A mixture has no terms to test. Use wald_test() for hypotheses about its parameters.")
 
     # -- the fit ------------------------------------------------------------------------------------------------------
 

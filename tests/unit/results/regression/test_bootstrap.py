@@ -147,7 +147,7 @@ def test_a_fit_without_a_maximum_is_refused_at_once(panel):
 
 
 def test_what_it_is_not_of(res, maximised, panel, tobin):
-    with pytest.raises(SpecError, match=r"A posterior has draws, by sample\(\)"):
+    with pytest.raises(SpecError, match=r"Use sample\(\)"):
         maximised.bootstrap()
     with pytest.raises(SpecError, match=r"Give groups=data\['firm'\]"):
         res.bootstrap(9, "firm")

@@ -303,13 +303,13 @@ def test_a_dot_leaves_out_the_subject(heart, weibull):
     [
         (
             {"b": [3.0, 6.0, 5.0], "a": [1.0, 3.0, 0.0]},
-            "Row 0 of id=1 does not begin at time 0; .*family='ph' takes late",
+            "Row 0 of id=1 does not begin at time 0; .*family='ph', which supports late",
         ),
-        ({"a": [0.0, 4.0, 0.0]}, "Row 1 of id=1 has a gap in time before it"),
+        ({"a": [0.0, 4.0, 0.0]}, "Row 1 of id=1 follows a gap in time"),
         ({"a": [0.0, 2.0, 0.0]}, "id=1 has rows that overlap"),
         ({"d": [1, 1, 1]}, "event before its last row"),
-        ({"d": [0, 0, 0]}, "No event was seen"),
-        ({"w": [1, 2, 1]}, "Row 1 of id=1 differs in its weight"),
+        ({"d": [0, 0, 0]}, "No event was observed"),
+        ({"w": [1, 2, 1]}, "Row 1 of id=1 has another weight"),
         ({"id": [1.0, np.nan, 2.0]}, "missing in 1 rows"),
         ({"x": [np.nan, 0.5, 1.0]}, "Row 1 of id=1 does not begin at time 0"),
         ({"b": [3.0, 3.0, 5.0]}, "comes at or after|not after their start|ends at or before"),

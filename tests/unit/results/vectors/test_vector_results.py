@@ -171,7 +171,7 @@ def test_a_file_answers_alike(res, data, tmp_path):
 def test_figures_show_every_component(res):
     ax = res.plot_components()
     assert len(ax.get_legend_handles_labels()[1]) == 2
-    with pytest.raises(SpecError, match="two responses are needed"):
+    with pytest.raises(SpecError, match="must be the names of two responses"):
         res.plot_components(("y1",))
 
 
@@ -205,7 +205,7 @@ def test_formulas_say_what_is_wrong(data, formula, words):
 
 
 def test_questions_without_a_meaning_say_why(res):
-    for name, words in {"sites": "about a posterior", "terms": "no location", "predict_cured": "no cured rows"}.items():
+    for name, words in {"sites": "for a posterior", "terms": "no location", "predict_cured": "no cured rows"}.items():
         with pytest.raises(UnavailableError, match=words):
             getattr(res, name)
 
