@@ -43,7 +43,7 @@ PLAIN = {
     r"\b(go|goes|went|gone|going) with\b": "works with, requires, belongs to",
     r"(?<!there )\b(is|are|was|were) no (?!longer\b|more\b|less\b|better\b|worse\b|larger\b|smaller\b)\w+": "is not a",
     r", as `[^`]+`(?=[,;:)]|\.\s| or `)": "such as, for example",
-    r"(^|[.!?] )Of (a|an|the|all|these|those|every|each)\b(?![^.]*(\d|\bhalf\b|\bmost\b))": "the subject first",
+    r"(^|[.!?] )(?-i:Of) (a|an|the|all|these|those|every|each)\b(?![^.]*(\d|\bhalf\b|\bmost\b))": "the subject first",
     r"(?<!the )\b(left|right) of `~`": "on the left-hand (right-hand) side of",
     r"\b(stands?|stood) (?!for\b|out\b)": "is, appears, is written",
     r"\brooms?\b": "subpackage, module, space",

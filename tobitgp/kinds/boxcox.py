@@ -164,9 +164,9 @@ def fit_boxcox(
     max_iter: int = 200,
     with_null: bool = True,
 ) -> BoxCoxParts:
-    """Fit a regression after a power transformation, of a power that is estimated where none is given.
+    """Fit a regression after a power transformation; the power is estimated if none is given.
 
-    The model with an intercept only is left to who asks for it where not ``with_null``.
+    Without ``with_null``, the model with an intercept only is fitted when it is requested.
     """
     check_covariance(cov_type)
     check_unambiguous("fixed=", fixed or (), [*training.design.columns, "power"])
@@ -219,9 +219,9 @@ def fit_boxcox(
 
 
 def unit_of(training: TrainingData, level: Array | None, coefficients: Array, gamma: Array) -> float:
-    """Log of the geometric mean of exact responses, of ends without any, in whose unit tests are made.
+    """Log of the geometric mean of exact responses (of limits if there are none), the unit of the tests.
 
-    Any other unit gives the same fit, but where no constant and no sigma take it up, or some values are known.
+    Any other unit gives the same fit, unless there is no free constant or sigma, or some values are fixed.
     """
     design, seen = training.design, training.response
     exact = seen.lower == seen.upper

@@ -41,7 +41,7 @@ _CHUNK = 8192
 class LikelihoodParts(Source):
     """A maximum of a likelihood. Rows have r parameters, each linear in its own coefficients.
 
-    A kind says by which columns, and what distribution of the response they make.
+    A kind defines the columns and the distribution of the response.
     """
 
     estimated: ClassVar[Literal[True]] = True  # at a maximum, without a posterior

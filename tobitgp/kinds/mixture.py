@@ -1,7 +1,7 @@
 """Mixtures: what is known about their rows, their parameters, and the distribution of a new response.
 
-Numbers of a new response are those of the distribution with parameters integrated out, but for what was seen and
-clipped means, which are at the plug-in parameters; derivatives are at these throughout.
+Predictions for a new response integrate the parameters out. Conditional and clipped means use plug-in parameters, and
+so do all derivatives.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class MixtureParts(Source):
 def known_ends(spec: ModelSpec, family: MixtureFamily, response: CensoredResponse) -> tuple[Array, Array]:
     """Ends (lower, upper] of the rows of a response, (n,) each, inside of their windows.
 
-    Of counts ``censor(upper=6)`` and ``>=6`` mean at least 6, a flag (as of ``Surv``) or ``>6`` more than 6, ``<6`` at
+    Of counts ``censor(upper=6)`` and ``>=6`` mean at least 6, a flag (as for ``Surv``) or ``>6`` more than 6, ``<6`` at
     most 5, and ``<=6`` at most 6.
     """
     lower, upper = response.lower, response.upper

@@ -193,9 +193,9 @@ class ParametricParts(LikelihoodParts):
         return replace(self, **made, frailties=shared)
 
     def possible(self, change: Array) -> BoolArray:
-        """Which draws (S,) have a baseline that rises, where the parameters move by ``change`` (k, S).
+        """Which draws (S,) have an increasing cumulative baseline, if the parameters change by ``change`` (k, S).
 
-        The logarithm of a variance of 0 or nearly is hardly known; its draws end where the variance itself would.
+        The logarithm of a variance near 0 is hardly determined; its draws are limited to the range of the variance.
         """
         likely = np.ones(change.shape[1], dtype=np.bool_)
         if self.frailty is not None:
@@ -327,7 +327,7 @@ def baseline_of(
 ) -> SplineBaseline | WeibullBaseline | GompertzBaseline:
     """The baseline, with knots at the log times of events, those of intervals in their middle.
 
-    Weights are frequencies, or ``sampling`` weights, of which every event has one on average.
+    Weights are frequencies, or ``sampling`` weights, which are scaled to mean 1 over the events.
     """
     if family.baseline != "spline":
         return WeibullBaseline() if family.baseline == "weibull" else GompertzBaseline()

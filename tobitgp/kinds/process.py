@@ -285,11 +285,11 @@ class Evidence(NamedTuple):
     Attributes
     ----------
     value : float
-        Of the response in the user's units; the same as ``log_evidence`` of a fit with all of them fixed.
+        Log evidence of the response in the user's units; the same as ``log_evidence`` of a fit with all of them fixed.
     kind : str
         As ``evidence_kind`` of a fit.
     gradient : Series or None
-        Derivatives in the hyper-parameters, by name, on their natural scale; inducing inputs are held.
+        Derivatives in the hyper-parameters, by name, on their natural scale; inducing inputs are fixed.
     """
 
     value: float

@@ -125,9 +125,9 @@ def _seen(scaled: ScaledFit, nodes: Nodes, known: Outcome) -> LeftOutRows:
 
 
 def seen_in_rows(parts: Process, new: Frame | None) -> tuple[Asked, list[LeftOutRows]]:
-    """Rows without themselves under every fit: cavities of training rows, the predictive distribution of new ones.
+    """Rows under the posterior without them: cavities of training rows, the predictive distribution of new rows.
 
-    Components are weighted by what they say of a new row inside its window.
+    Components are weighted by their probability of the window of a new row.
     """
     asked = ask(parts, new)
     if new is None:
@@ -242,7 +242,7 @@ def _pairs_at_point(parts: ProcessParts, point: FeaturePosterior) -> tuple[Array
 
 
 def average_left_out(weight: Array, predicted: Predicted) -> LeftOut:
-    r"""Average over design points as the hyper-parameters are known without the row.
+    r"""Average over design points with the posterior weights of the hyper-parameters without the row.
 
     The posterior without row n weights point j by :math:`w_{jn} \propto w_j / p(y_n | y_{-n}, \theta_j)`, so that,
     (PRE9) of the theory pages,

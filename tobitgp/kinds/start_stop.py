@@ -129,7 +129,7 @@ def fit_start_stop(
 ) -> StartStopParts:
     """Fit by maximum likelihood.
 
-    Shapes: subject (n,). The model with an intercept only is left to who asks for it where not ``with_null``.
+    Shapes: subject (n,). Without ``with_null``, the model with an intercept only is fitted when it is requested.
     """
     check_covariance(cov_type)
     _check_rows(training.response, subject, training.labels)

@@ -20,7 +20,7 @@ LEAST_POWER = 0.05  # of rows that are 0, which no response of power 0 is
 def above_zero(response: CensoredResponse, labels: npt.NDArray[np.object_]) -> CensoredResponse:
     """Rows with their zeros, which are left-censored there, at the smallest number; others are positive.
 
-    Of a lower end at 0 nothing is known: the response may be 0.
+    A lower end of 0 gives no information: the response may be 0.
     """
     exact = response.lower == response.upper
     remedy = "Write | censor(0) if zeros mean values at or below 0. Drop or shift negative values."

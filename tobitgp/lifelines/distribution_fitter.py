@@ -93,7 +93,7 @@ class DistributionFitter(ResultsFitter):
     Attributes
     ----------
     results_ : RegressionResults, ParametricHazardResults or MixtureResults
-        The fit, with all other questions.
+        The fit, with all its methods.
 
     Raises
     ------
@@ -102,12 +102,13 @@ class DistributionFitter(ResultsFitter):
 
     Notes
     -----
-    ``initial_point`` and ``fit_options`` of ``fit()`` are without effect: the search finds its own start. Curves of
+    ``initial_point`` and ``fit_options`` of ``fit()`` have no effect, since the search finds its own start. Curves of
     the five distributions of lifelines have its intervals, the value plus and minus multiples of its standard error.
-    Those of ``results_.predict_survival_function(interval=)``, which others have, stay between 0 and 1.
+    Other distributions have the intervals of ``results_.predict_survival_function(interval=)``, which stay between 0
+    and 1.
 
-    A duration that is left-censored after a late entry lies between both; lifelines takes the probability that it lies
-    before the duration at all.
+    A duration that is left-censored after a late entry lies between the two times; lifelines uses the probability that
+    it lies anywhere before the duration.
 
     References
     ----------

@@ -22,8 +22,8 @@ class MixtureFitter(ResultsFitter):
     Parameters
     ----------
     components : int, range, ``"select"`` or ``"dp"``
-        The number of components, or those to choose from by the evidence (the BIC by ``method="em"``); ``"select"`` is
-        ``range(1, 7)``. ``"dp"`` is a Dirichlet process.
+        The number of components, or the numbers to choose from by the evidence (with ``method="em"``, by the BIC);
+        ``"select"`` is ``range(1, 7)``. ``"dp"`` is a Dirichlet process.
     family : str
         Of the components: ``"weibull"``, ``"lognormal"``, ``"exponential"``, ``"gamma"``, ``"inverse_gaussian"``, or
         another of :func:`tobitgp.fit`.
@@ -39,16 +39,16 @@ class MixtureFitter(ResultsFitter):
     Attributes
     ----------
     results_ : MixtureResults
-        The fit, with all other questions.
+        The fit, with all its methods.
 
     Raises
     ------
     SpecError
-        For no number of components, or an ``alpha`` outside (0, 1).
+        For an invalid number of components, or an ``alpha`` outside (0, 1).
 
     Notes
     -----
-    ``initial_point`` and ``fit_options`` of ``fit()`` are without effect; ``start=`` here gives starts.
+    ``initial_point`` and ``fit_options`` of ``fit()`` have no effect; give starts by ``start=`` here.
 
     References
     ----------

@@ -142,7 +142,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
 
     @property
     def AIC_(self) -> float:
-        """Twice the number of free parameters less twice the log likelihood in nats; not of a posterior.
+        """Twice the number of free parameters minus twice the log likelihood in nats; not defined for a posterior.
 
         References
         ----------
@@ -152,7 +152,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
 
     @property
     def BIC_(self) -> float:
-        """As the AIC, with the logarithm of the number of rows instead of the first 2, in nats times two.
+        """The AIC with the logarithm of the number of rows instead of the first 2.
 
         References
         ----------
@@ -214,14 +214,14 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
     # -- questions ----------------------------------------------------------------------------------------------------
 
     def predict(self, times: Any, interpolate: bool = False, *, conditional_after: Any = None) -> Any:
-        """Probability of surviving times, (SUR1), or with ``conditional_after`` further times, (SUR3).
+        """Probability of surviving times, (SUR1), or remaining times with ``conditional_after``, (SUR3).
 
         Parameters
         ----------
         times : float or list of float
             On the scale of the durations; remaining times with ``conditional_after``.
         interpolate : bool
-            Without effect: all times have a value. lifelines interpolates steps.
+            No effect: all times have a value. lifelines interpolates steps.
         conditional_after : float, or one for each unit, optional
             Ages, the time that a unit has survived already, on the scale of the durations.
 
@@ -308,7 +308,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         Parameters
         ----------
         *args, **options
-            As of lifelines; without effect on ``results_.summary()``.
+            As in lifelines; they have no effect on ``results_.summary()``.
 
         Raises
         ------
@@ -345,7 +345,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         Parameters
         ----------
         *args, **options
-            As of ``lifelines.plotting.loglogs_plot``.
+            As for ``lifelines.plotting.loglogs_plot``.
 
         Returns
         -------

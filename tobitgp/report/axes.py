@@ -107,9 +107,9 @@ def closing_what_fails(draw: Callable[P, T]) -> Callable[P, T]:
 
 
 def finish(ax: Any, x: object, y: object, *, legend: str = "best", title: str = "", **more: Any) -> Any:
-    """Name the axes, take away the spines that bound nothing, and draw a legend of what there is at the place given.
+    """Name the axes, remove the top and right spines, and draw a legend at the given place.
 
-    ``"outside"`` is right of the axes and ``"below"`` under them, where it hides nothing.
+    ``"outside"`` is to the right of the axes and ``"below"`` under them.
     """
     ax.set(xlabel=as_label(x), ylabel=as_label(y), **more)
     ax.spines[["top", "right"]].set_visible(False)

@@ -145,9 +145,9 @@ def _prior(model: Bayes, fit: MixtureFit) -> str:
 
 @closing_what_fails
 def plot_components(results: Fit, ends: CurveEnds, seen: CensoredResponse, ax: Any = None) -> Any:
-    """Draw the mixture and its components: as survival if rows are right-censored or entered late, else as densities.
+    """Draw the mixture and its components: as survival if rows are right-censored or entered late, or as densities.
 
-    Windows that end make a histogram of another distribution than that of the components, and there is none.
+    With windows that end, a histogram would not show the distribution of the components, and none is drawn.
     """
     ax = given_or_new(ax)
     lower, upper, _ = ends

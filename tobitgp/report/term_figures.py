@@ -1,6 +1,6 @@
 """Figures of the terms of f, and the grids, axes and levels that these share with figures of a fit.
 
-matplotlib is loaded when one is drawn.
+matplotlib is loaded when a figure is drawn.
 """
 
 from __future__ import annotations
@@ -224,9 +224,9 @@ def plot_terms(
     interval: float | None = 0.95,
     sharey: bool = True,
 ) -> Any:
-    """Draw each term of f along each of its columns, with its band; a slope, as of z in ``z:gp(x)``, at z = 1.
+    """Draw each term of f along each of its columns, with its band; a slope, e.g. of z in ``z:gp(x)``, at z = 1.
 
-    With ``sharey`` curves and points have one scale, but slopes and surfaces each their own.
+    With ``sharey``, curves and points share a scale; slopes and surfaces have separate scales.
     """
     covariates = results.model.data.frame
     if covariates is None:

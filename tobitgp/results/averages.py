@@ -2,7 +2,8 @@ r"""Averages over rows of functionals of the response's distribution, and the un
 
 .. math:: Q_a = \frac{\sum_i w_i\, Q(x_i, a; \theta)}{\sum_i w_i},
 
-a being values that columns are set to in all rows: (STD1) of the theory pages. A median is that of the averaged curve.
+where a are the values that columns are set to in all rows: (STD1) of the theory pages. A median is that of the averaged
+curve.
 """
 
 from __future__ import annotations

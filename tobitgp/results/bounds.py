@@ -37,13 +37,14 @@ class Answer(NamedTuple):
 
 
 def compare_bounds(results: Any) -> pd.DataFrame:
-    """Evaluate every approximation at the hyper-parameters of a fit, beside the exact evidence.
+    """Evaluate every approximation at the hyper-parameters of a fit, and the exact evidence.
 
     The exact evidence is the density of the exact rows times a box probability of the censored ones given them, by
-    quasi-Monte Carlo with the prior in full, (EX1) to (EX4) of the theory pages. It is there for up to 2000 rows, 300
-    of them censored, under Gaussian noise, with whole weights and without truncation. The approximations use the fit's
-    own features, and no censoring noises but those of a fit by ``tg.VI(bound="local")``. ``"vi exact"`` is a lower
-    bound, and so is ``"vi local"`` without censoring noises; ``"vi karlova"`` and ``"vi monte_carlo"`` are none.
+    quasi-Monte Carlo with the prior in full, (EX1) to (EX4) of the theory pages. It is available for up to 2,000 rows,
+    300 of them censored, under Gaussian noise, with whole weights and without truncation. The approximations use the
+    features of the fit. They use censoring noises only if the fit is by ``tg.VI(bound="local")``. ``"vi exact"`` is a
+    lower bound, and so is ``"vi local"`` without censoring noises; ``"vi karlova"`` and ``"vi monte_carlo"`` are not
+    bounds.
 
     Parameters
     ----------
@@ -53,17 +54,18 @@ def compare_bounds(results: Any) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row for ``"exact"``, where it can be had, and one for each method and bound that goes with the family and the
+        A row for ``"exact"``, if it is available, and one for each method and bound that supports the family and the
         rows. ``value``: log evidence in the user's units, NaN where the method did not converge; ``se``: its standard
-        error, NaN where there is no randomness; ``diff``: nats from the reference; ``mean_rmse``: root mean square
-        difference of the posterior means of f in the censored rows (all rows where none is), on the scale that is
-        modelled; ``sd_ratio``: geometric mean of the ratios of posterior sds there. ``.attrs["reference"]`` names the
-        reference, the exact answer, or ``"ep"`` where ``.attrs["no_exact"]`` says what is in its way.
+        error, NaN where there is no randomness; ``diff``: difference from the reference in nats; ``mean_rmse``: root
+        mean square difference of the posterior means of f in the censored rows (all rows where none is), on the scale
+        of the model; ``sd_ratio``: geometric mean of the ratios of posterior sds there. ``.attrs["reference"]`` names
+        the reference: ``"exact"``, or ``"ep"`` if the exact evidence is not available for the reason in
+        ``.attrs["no_exact"]``.
 
     Raises
     ------
     SpecError
-        If the fit is none of a process, or holds no rows.
+        If the fit is not a Gaussian process, or holds no rows.
 
     References
     ----------

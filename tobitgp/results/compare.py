@@ -49,10 +49,10 @@ EVIDENCE = "evidence"  # averaged over hyper-parameters where every fit has that
 def compare(results: Mapping[str, Any] | Sequence[Any], by: str = EVIDENCE) -> pd.DataFrame:
     """Rank fitted models of the same rows and the same response.
 
-    Evidence is in the units of the response as written, so ``family="gaussian"`` and ``"lognormal"`` on one response
-    may stand side by side. Estimates of different methods may not, but every method gives a lower bound:
-    ``by="elbo"``. ``"loo"`` and ``"waic"`` compare how well rows are predicted that a fit of any kind has not seen.
-    Criteria of competing risks are sums over the causes.
+    Evidence is in the units of the response as written, so ``family="gaussian"`` and ``"lognormal"`` for the same
+    response can be compared. Evidence by different methods cannot, but every method gives a lower bound: ``by="elbo"``.
+    ``"loo"`` and ``"waic"`` compare predictions of rows that the fit has not seen, for fits of any kind. Criteria of
+    competing risks are sums over the causes.
 
     Parameters
     ----------
@@ -79,10 +79,10 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = EVIDENCE) -> p
     Warns
     -----
     UserWarning
-        If the linear columns differ: the priors of their coefficients are part of the evidence. ``x`` against
-        ``x + gp(x)`` asks for the curve alone.
+        If the linear columns differ: the priors of their coefficients are part of the evidence. Compare ``x`` with ``x
+        + gp(x)`` to test for a smooth effect.
     ApproximationWarning
-        If ``"loo"`` or ``"waic"`` of some rows is not to be trusted.
+        If ``"loo"`` or ``"waic"`` is unreliable for some rows.
 
     References
     ----------

@@ -2,8 +2,8 @@ r"""Hazard ratios and survival odds ratios: differences of f over the noise scal
 
 .. math:: \log \mathrm{HR}(x, x_0) = -\frac{f(x) - f(x_0)}{\sigma},
 
-of a regression with the delta method in its coefficients and log sigma; of a process normal at every design point of
-the hyper-parameters, and the mixture of these: (SUR11) and (SUR12) of the theory pages.
+For a regression, the delta method is applied in the coefficients and log sigma. For a process, the distribution is
+normal at every design point of the hyper-parameters, and a mixture over these: (SUR11) and (SUR12) of the theory pages.
 """
 
 from __future__ import annotations
@@ -37,33 +37,33 @@ def hazard_ratios(
 ) -> pd.DataFrame:
     """Hazard ratios of Weibull and exponential times and of models of hazards, odds ratios of log-logistic times.
 
-    A row for each linear coefficient: the ratio by which one unit of the column multiplies the hazard at any time. Of a
-    process the ratio between inputs, by default those below which 10% and 90% of the training inputs lie against their
-    median, for each level of ``by=``; ratios of random effects are found with ``at``, and all others are conditional on
-    these. What is known about f at both inputs and of sigma counts together, so that a ratio is no ratio of two
-    marginal bands; where hyper-parameters were not averaged over sigma is taken as known. Models of hazards have a
-    scale of 1, and with ``link="odds"`` odds ratios of the event before any time.
+    Each linear coefficient has a row: the factor by which one unit of the column multiplies the hazard at any time. For
+    a process the table compares inputs, by default the 10% and 90% quantiles of the training inputs with their median,
+    for each level of ``by=``. Use ``at`` for ratios of random effects; all other ratios are conditional on the random
+    effects. Intervals use the joint uncertainty of f at both inputs and of sigma. If the hyper-parameters were not
+    averaged over, sigma is treated as known. Models of hazards have a scale of 1, and with ``link="odds"`` the ratios
+    are odds ratios of the event before any time.
 
     Parameters
     ----------
     alpha : float
         Significance level: intervals have probability ``1 - alpha``.
     terms : str or list of str, optional
-        Terms of the formula, or columns of the linear part; by default all that do not change over time. With ``at``
+        Terms of the formula, or columns of the linear part; by default all that do not change over time. With ``at``,
         the terms whose sum is compared.
     at : DataFrame or dict of columns, optional
         Rows to compare with ``reference`` instead: all terms that use a column named here change together.
     reference : dict, optional
-        Values of columns for the other row. By default numbers and dates are at their median in the training rows by
-        weight, and factors at their first level; the labels of the table say what was compared.
+        Values of columns for the other row. By default numbers and dates are at their weighted median in the training
+        rows, and factors at their first level; the labels of the table show what was compared.
 
     Returns
     -------
     DataFrame
         Columns ``coef, se(coef), exp(coef), lower, upper, z, p``: the logarithm of the ratio and its standard error
-        (under a prior posterior mean and standard deviation), the ratio with its interval, and the test that it is 1
-        (under a prior p is twice the probability of the less likely side). Of odds ratios ``odds ratio`` in the place
-        of ``exp(coef)``: the odds of surviving any time are multiplied by it.
+        (with a prior: posterior mean and standard deviation), the ratio with its interval, and the test that it is 1
+        (with a prior: p is twice the smaller of the probabilities that it is above or below 1). For odds ratios the
+        column is ``odds ratio`` instead of ``exp(coef)``: the odds of surviving any time are multiplied by it.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def hazard_ratios(
     -----
     ApproximationWarning
         If ratios are 0 or infinite, or an end of an interval is NaN, because the unit of a column is far from its
-        standard deviation, or because the rows hardly determine a coefficient, e.g. of a level without events.
+        standard deviation, or because the rows hardly determine a coefficient, e.g. that of a level without events.
 
     References
     ----------

@@ -28,9 +28,9 @@ from tobitgp.typing import Array
 
 @dataclass(frozen=True, slots=True)
 class ContrastResults:
-    """Linear combinations of coefficients, each against a value; prints as its table.
+    """Tests of linear combinations of coefficients against values; prints as its table.
 
-    Each by (REG10) of the theory pages; under a prior its tails are those of the mixture of (PRE3).
+    Each is tested by (REG10) of the theory pages; with a prior, tails are those of the mixture of (PRE3).
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class ContrastResults:
     null : (k,) array
         Values under the hypotheses, in the units of the combinations.
     posterior : Linear
-        Of the combinations less these values.
+        Posterior of the combinations minus these values.
     """
 
     names: list[str]
@@ -81,13 +81,13 @@ class ContrastResults:
 
 @dataclass(frozen=True, slots=True)
 class WaldResults:
-    """Several hypotheses together, by (REG10) of the theory pages.
+    """Joint test of several hypotheses, by (REG10) of the theory pages.
 
     Attributes
     ----------
     statistic : float
-        ``(R b - r)' (R V R')^-1 (R b - r)`` with posterior mean b and covariance V, in no units; of
-        ``lr_test()`` twice the difference of the log likelihoods.
+        ``(R b - r)' (R V R')^-1 (R b - r)`` with posterior mean b and covariance V, dimensionless; for ``lr_test()``
+        twice the difference of the log likelihoods.
     df : int
         Number of hypotheses.
     pvalue : float
@@ -228,22 +228,22 @@ def _tested_columns(results: Fit, columns: Sequence[str], hypotheses: Any, r_mat
 def t_test(
     results: Fit, hypotheses: Any = None, kind: CovKind | None = None, *, r_matrix: Any = None
 ) -> ContrastResults:
-    """Hypotheses about coefficients of all formulas, of a mixture about all parameters, each on its own.
+    """Test hypotheses about coefficients one by one; for a mixture, hypotheses about all parameters.
 
-    By (REG10) of the theory pages, of a mixture with the covariance (LR2); tails under a prior are those of (PRE3).
-    Of a parameter that must be positive, such as sigma or a shape, the logarithm is tested: ``"sigma = 1"`` is
-    ``log(sigma) = 0``, and ``"sigma[a] = sigma[b]"`` that two of them are equal.
+    Tests follow (REG10) of the theory pages; for a mixture, with the covariance (LR2); with a prior, with the tails of
+    (PRE3). Parameters that must be positive, such as sigma or a shape, are tested on the log scale: ``"sigma = 1"`` is
+    ``log(sigma) = 0``, and ``"sigma[a] = sigma[b]"`` tests whether two of them are equal.
 
     Parameters
     ----------
     hypotheses : str, list of str, (k, p) array, or pair of such an array and k values
-        For example ``"x = 0, z = 1"`` or ``"x - 2*z"``, or rows of weights of the p parameters. Names are those of
-        the table of coefficients that have a z; backticks may be around a name or the columns in it. Rows of weights of
-        all of ``params`` are read too where those of other parameters are 0.
+        For example ``"x = 0, z = 1"`` or ``"x - 2*z"``, or rows of weights of the p parameters. Names are those of the
+        table of coefficients that have a z; a name or the columns in it may be in backticks. Rows of weights for all of
+        ``params`` are also accepted if the weights of other parameters are 0.
     kind
         As for :meth:`cov_params`.
     r_matrix : (k, p) array, optional
-        The hypotheses as weights, dimensionless numbers, under the name of statsmodels.
+        The hypotheses as weights (dimensionless), under the name of statsmodels.
 
     Returns
     -------
@@ -284,7 +284,7 @@ def wald_test(
     use_f: bool = False,
     scalar: bool = True,
 ) -> Any:
-    """Several hypotheses about coefficients of all formulas, of a mixture about all parameters, together.
+    """Test several hypotheses about coefficients jointly; for a mixture, hypotheses about all parameters.
 
     Parameters that must be positive are tested on the log scale, as in :meth:`t_test`.
 
@@ -293,9 +293,9 @@ def wald_test(
     hypotheses, kind, r_matrix
         As for :meth:`t_test`.
     use_f : bool
-        Give what ``f_test()`` gives.
+        Return the result of ``f_test()``.
     scalar : bool
-        Read for programs written for statsmodels; statistics are numbers.
+        Accepted for compatibility with statsmodels; statistics are always numbers.
 
     Returns
     -------
@@ -305,7 +305,7 @@ def wald_test(
     Raises
     ------
     SpecError
-        If a hypothesis cannot be read, they depend on each other, or for another ``kind``.
+        If a hypothesis cannot be read, hypotheses depend on each other, or for another ``kind``.
 
     References
     ----------

@@ -35,8 +35,8 @@ def warn_of_bands(
 ) -> None:
     """Name the usable rows with an estimate whose standard error or interval is not finite, and say why.
 
-    Each estimate (n, ...) comes first, before its standard errors and ends. Models of hazards say themselves what lies
-    after the last exit, and fits in which some never have the event that times are infinite.
+    Each estimate (n, ...) comes first, before its standard errors and ends. Models of hazards have their own warning
+    for times after the last exit, and cure models for infinite times.
     """
     if of_times and results._no_mean and not results._never:
         return

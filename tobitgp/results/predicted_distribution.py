@@ -29,9 +29,9 @@ def get_distribution(
     new : DataFrame or dict of columns, optional
         New rows, as for :meth:`predict`; the training rows by default.
     what : {"uncensored", "observed"}
-        ``"observed"`` needs the columns of the limits and the window in ``new``.
+        ``"observed"`` requires the columns of the limits and the window in ``new``.
     exclude : str or list of str
-        Terms that are set to zero, as ``"gp(x)"``.
+        Terms that are set to zero, e.g. ``"gp(x)"``.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 r"""Residuals of the training rows, censored ones included, of fits of every kind.
 
-Of rows with a window everything is conditional on it. Of interval-censored rows Farrington (2000), Residuals for
+Residuals of rows with a window are conditional on it. For interval-censored rows see Farrington (2000), Residuals for
 proportional hazards models with interval-censored survival data, *Biometrics* 56.
 """
 

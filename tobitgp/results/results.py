@@ -459,7 +459,7 @@ class Results:
 
     @property
     def bse(self) -> pd.Series[float]:
-        """Standard errors by parameter, 0 where fixed; under a prior posterior standard deviations.
+        """Standard errors by parameter, 0 if fixed; with a prior, posterior standard deviations.
 
         In the user's units: roots of the diagonal of ``cov_params()``, by (REG8), (PRE2), (HYP2) or (LR2) of the theory
         pages.
@@ -468,7 +468,7 @@ class Results:
 
     @property
     def tvalues(self) -> pd.Series[float]:
-        """Coefficients over their standard errors, by parameter; NaN for fixed ones, hyper-parameters, sigma and df.
+        """Coefficients divided by standard errors, by parameter; NaN for fixed ones, hyper-parameters, sigma and df.
 
         Dimensionless numbers: the signed root of (REG10) of the theory pages for a coefficient at a time.
         """
@@ -476,11 +476,10 @@ class Results:
 
     @property
     def pvalues(self) -> pd.Series[float]:
-        """Two-sided tail probabilities; of a posterior twice the probability of a coefficient's less likely sign.
+        """Two-sided p-values; for a posterior, twice the probability of a coefficient's less likely sign.
 
-        A Series by parameter; NaN for fixed coefficients, and for hyper-parameters, sigma and df, of which zero is no
-        value to test. Of a regression the tail of (REG10) of the theory pages, of a posterior that of the mixture of
-        (PRE3).
+        A Series by parameter; NaN for fixed coefficients, and for hyper-parameters, sigma and df, which cannot be zero.
+        See (REG10) of the theory pages for regressions, and the mixture of (PRE3) for posteriors.
         """
         return self._series(self._linear.p_values(), self._rest.p_values())
 
@@ -510,9 +509,9 @@ class Results:
 
     @property
     def df_resid(self) -> float:
-        """Residual degrees of freedom: ``nobs`` less the number of estimated parameters, of a process ``df_model``.
+        """Residual degrees of freedom: ``nobs`` minus the number of estimated parameters (for a process, ``df_model``).
 
-        With ``id=`` subjects count.
+        With ``id=``, subjects are counted.
         """
         return self._n_units - self._n_free
 
@@ -530,7 +529,7 @@ class Results:
     def aic(self) -> float:
         """``2 k - 2 llf`` on the scale of deviances, k the number of estimated parameters.
 
-        NaN of a posterior, and with sampling weights, whose unit would decide.
+        NaN for a posterior, and with sampling weights, since the value would depend on their unit.
 
         References
         ----------
@@ -543,8 +542,8 @@ class Results:
     def bic(self) -> float:
         """``k log n - 2 llf`` on the scale of deviances, k the number of estimated parameters.
 
-        n is ``nobs``, with ``id=`` the number of subjects. NaN of a posterior, and with
-        sampling weights, whose unit would decide.
+        n is ``nobs``, or with ``id=`` the number of subjects. NaN for a posterior, and with sampling weights, since the
+        value would depend on their unit.
 
         References
         ----------

@@ -44,68 +44,67 @@ def standardise(
     draws: int = DRAWS,
     rng: int | np.random.Generator | None = None,
 ) -> pd.DataFrame:
-    r"""Averages over rows, all of which are given one value of a column: standardisation, or the g-formula.
+    r"""Averages over rows with a column set to the same value in all rows: standardisation, or the g-formula.
 
-    With A the column and z the others, :math:`S_a(t) = \sum_i w_i S(t | A = a, z_i) / \sum_i w_i`. A restricted mean is
-    the area below this curve, a median where it is one half, which is no mean of medians. The function averages a
-    regression: to read it as what would happen if A were set to a needs that nothing unmeasured affects both A and
-    the response, that every value of A may occur at all z (positivity), and that setting A means the same in all rows
-    (consistency).
+    Let A be the column and z the others; :math:`S_a(t) = \sum_i w_i S(t | A = a, z_i) / \sum_i w_i`. A restricted mean
+    is the area below this curve, and a median is the time where it is one half, which is not the mean of the medians.
+    The result is an average of a regression. A causal reading (the effect of setting A to a) requires that no
+    unmeasured variable affects both A and the response (no confounding), that every value of A may occur at all z
+    (positivity), and that setting A means the same in all rows (consistency).
 
     Parameters
     ----------
     column : str or dict
-        A factor, each of whose levels all rows are given; or ``{column: values}``, which numbers need.
+        A factor, which is set to each of its levels; or ``{column: values}``, which is required for numbers.
     what : {"survival", "risk", "rmst", "median", "mean"}
-        Probability of surviving a time, or of not; restricted mean time up to it; median; mean of the response before
-        censoring.
+        Probability of surviving a time, or of not surviving it; restricted mean up to a time; median; mean of the
+        response before censoring.
     times : float or list of float
-        Of the first three, on the scale of the response.
+        Required for the first three, on the scale of the response.
     df : DataFrame or dict of columns, optional
-        Rows to average over, those of the fit by default. ``column`` may be missing there.
+        Rows to average over, by default those of the fit. They need not have ``column``.
     weights : str, (n,) array or Series, optional
-        Frequency weights of the rows, numbers of copies; by default those of the fit, of ``df`` ones.
+        Frequency weights (numbers of copies) of the rows; by default those of the fit, or ones for ``df``.
     interval : float or None
         Probability of the intervals.
     cause : optional
-        Of competing risks, with ``"risk"``: the probability of an event of this cause by then, its cumulative
-        incidence. Without, of the first event of any cause.
+        For competing risks with ``"risk"``: the cumulative incidence of this cause. By default the first event of any
+        cause.
     conditional_after : float, optional
-        Time survived already by all rows, s, on the scale of the response, from which times and medians count: each row
-        has :math:`S(s + t | a, z_i) / S(s | a, z_i)`, and the rows and their weights stay the same for all values, so
-        that they should be those of who survived s. With late entry no earlier than the first entry. Of a posterior
-        this is the mean over draws of such ratios, an average with unknown parameters; ``predict_survival_function``
-        has the ratio of means, the predictive probability of a new row, which its own survival of s makes a little
-        higher or lower. At a maximum of a likelihood the two are the same.
+        Time s that all rows have survived, on the scale of the response. Times and medians are counted from s: each row
+        has :math:`S(s + t | a, z_i) / S(s | a, z_i)`. The rows and their weights are the same for all values, so they
+        should be rows that survived s. With late entry, s must not be earlier than the first entry. For a posterior
+        this is the mean of such ratios over draws; ``predict_survival_function`` gives the ratio of means, the
+        predictive probability for a new row. For maximum likelihood the two are the same.
     population : {"fixed", "bootstrap"}
-        Whether the rows are those that are meant, or a sample of these, which is resampled with the weights of a
+        Whether the rows are the population itself, or a sample from it, which is resampled with the weights of a
         Bayesian bootstrap.
     draws : int
-        Number of draws from a posterior; regressions need none.
+        Number of draws from a posterior; not used for regressions.
     rng : int or numpy Generator, optional
-        For draws; without it they are the same every time.
+        For draws; by default they are the same every time.
 
     Returns
     -------
     DataFrame
-        Columns ``estimate, se, lower, upper``: index the values, of a list of times ``(value, time)``. Of a regression
-        the estimate is at the maximum, with errors by the delta method in all parameters and intervals symmetric in
-        the logit of probabilities and the logarithm of times; of a posterior mean, standard deviation and quantiles of
-        draws, each of which has one f in all rows and one noise.
+        Columns ``estimate, se, lower, upper``: the index has the values, with a list of times ``(value, time)``. For a
+        regression, the estimate is at the maximum, with standard errors by the delta method in all parameters and
+        intervals that are symmetric on the logit scale of probabilities and the log scale of times. For a posterior,
+        these are the mean, standard deviation and quantiles of draws; each draw has one f for all rows and one noise
+        scale.
 
     Raises
     ------
     SpecError
-        For unknown words or columns, lacking or needless times, a dask DataFrame, or missing training rows.
+        For unknown options or columns, missing or unnecessary times, a dask DataFrame, or missing training rows.
     DataError, UnseenLevelError
         If rows cannot be used, or values are not levels of the factor.
 
     Warns
     -----
     ApproximationWarning
-        If these are results of one of several causes, whose survival is net survival; if a restricted mean goes
-        beyond the last time seen; or if a number is not finite, e.g. the median of a curve that does not fall to one
-        half.
+        For results of one of several causes, whose survival is net survival; if a restricted mean goes beyond the last
+        time seen; or if a number is not finite, e.g. the median of a curve that does not fall to one half.
 
     References
     ----------
@@ -169,10 +168,10 @@ def contrast(
 ) -> pd.DataFrame:
     """Contrast of two standardised averages: their difference, or their ratio.
 
-    ``contrast(res, {"trt": "yes"}, {"trt": "no"}, ...)`` gives all rows the one value and then the other, by one fit,
-    so that what both averages share of its errors cancels; see :meth:`GPResults.standardise` for what is averaged and
-    what a causal reading needs. ``contrast(res_a, res_b, ...)`` compares the averages by two fits of different rows,
-    whose errors are independent, over ``df`` or over the rows of each.
+    ``contrast(res, {"trt": "yes"}, {"trt": "no"}, ...)`` sets the column to the first value in all rows and then to the
+    second, with the same fit, so that shared errors of the two averages cancel. See :meth:`GPResults.standardise` for
+    the averages and for the assumptions of a causal reading. ``contrast(res_a, res_b, ...)`` compares the averages of
+    two fits to different rows, whose errors are independent, over ``df`` or over the rows of each fit.
 
     Parameters
     ----------
@@ -183,17 +182,17 @@ def contrast(
     what, times
         As for :meth:`GPResults.standardise`.
     scale : {"difference", "ratio"}
-        Of the first average less the second, or over it, with an interval symmetric in the logarithm.
+        The first average minus the second, or divided by it, with an interval that is symmetric on the log scale.
     df, interval, weights, cause, conditional_after, population, draws, rng
         As for :meth:`GPResults.standardise`.
     response : str, optional
-        Of several responses the one that is contrasted; by default all of them, side by side.
+        For several responses, the one to contrast; by default all of them, side by side.
 
     Returns
     -------
     DataFrame
-        Columns ``estimate, se, lower, upper``, a row for each time, or one. The standard error of a ratio over it is
-        that of its logarithm.
+        Columns ``estimate, se, lower, upper``, a row for each time, or one. For a ratio, ``se`` divided by the ratio is
+        the standard error of its logarithm.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""What summaries of all kinds of fits are made of: a title, rows about the model and the data, tables, notes.
+"""Parts of the summaries of all kinds of fits: a title, rows about the model and the data, tables, notes.
 
-Names from the data are escaped wherever they go. Loads statsmodels; import it inside functions only.
+Names from the data are escaped in every format. Loads statsmodels; import it inside functions only.
 """
 
 from __future__ import annotations
@@ -95,10 +95,10 @@ class FitSummary(Summary):  # type: ignore[misc]
         return "\n".join(table.as_latex_tabular() for table in self.tables) + f"\n\nNotes:\n\n{notes}\n"
 
     def as_csv(self) -> str:
-        """Comma-separated tables, and the notes, a line each; fields are quoted where they need it.
+        """Comma-separated tables and the notes, one per line; fields are quoted where necessary.
 
-        A text that a spreadsheet would take for a formula, as a column named ``=A1``, has an apostrophe before it:
-        this is a page to read. Tables of numbers for programs (``summary_frame()``, predictions) keep their names.
+        A text that a spreadsheet would read as a formula, such as a column named ``=A1``, gets an apostrophe. Tables
+        for programs (``summary_frame()``, predictions) keep their names.
         """
         out = io.StringIO()
         write = csv.writer(out, lineterminator="\n").writerow

@@ -28,16 +28,17 @@ def plot_survival(
     by: str | pd.Series[Any] | None = None,
     at_risk: bool = False,
 ) -> Any:
-    """Survival over time.
+    """Draw survival over time.
 
-    With ``by`` or ``at_risk`` the average of the fit over the rows of each group, by their weights, as a line over the
-    steps of the same rows: Kaplan-Meier estimate [1]_, of up to four groups with its 95% band, or Turnbull's where some
-    rows are intervals. The log-rank test of the groups stands above, unless rows are intervals or entered late. Where
-    all rows entered late both are survival after the first entry.
+    With ``by`` or ``at_risk``, the figure shows the weighted average of the fit over the rows of each group as a line,
+    and the nonparametric estimate of the same rows as steps: the Kaplan-Meier estimate [1]_, with its 95% band for up
+    to four groups, or the Turnbull estimate if some rows are interval-censored. The log-rank test of the groups is
+    printed above, unless rows are interval-censored or entered late. If all rows entered late, both are survival after
+    the first entry.
 
-    Without ``df`` that of a mixture with its band, or the average over all training rows by their weights, beside
-    Kaplan-Meier estimate where rows are right-censored (with its 95% band where they entered late, since few are at
-    risk early); with ``df`` a curve and its band for each row.
+    Without ``df``, the figure shows the curve of a mixture with its band, or the weighted average over all training
+    rows, and the Kaplan-Meier estimate if rows are right-censored (with its 95% band if they entered late, since few
+    are at risk early). With ``df``, it shows a curve and its band for each row.
 
     Parameters
     ----------
@@ -50,13 +51,13 @@ def plot_survival(
     interval : float or None
         Probability of the bands.
     center : {"median", "mean"}
-        The curve drawn with a band: that of the band's own quantities, or the predictive one, which may leave the
-        band. Without ``interval`` the predictive one.
+        The curve drawn with a band: the median of the curves of the band, or the predictive mean, which may lie outside
+        the band. Without ``interval``, the predictive mean.
     by : str or Series of str, optional
-        Up to eight groups of the training rows: a column of the formula, or a label for each row of the data, found by
-        the index.
+        Up to eight groups of the training rows: a column of the formula, or a label for each row of the data, aligned
+        by the index.
     at_risk : bool
-        Write below the axis the number of rows of each group that are at risk just before each tick.
+        Print the number of rows at risk in each group just before each tick, below the axis.
 
     Returns
     -------
@@ -65,12 +66,12 @@ def plot_survival(
     Raises
     ------
     SpecError
-        If ``center`` is another word, ``ax`` is not a matplotlib axes object, there are more than eight rows or groups,
-        ``by`` is not a column of the formula, or the fit holds no training rows and no ``df`` is given.
+        If ``center`` has another value, ``ax`` is not a matplotlib axes object, there are more than eight rows or
+        groups, ``by`` is not a column of the formula, or the fit holds no training rows and no ``df`` is given.
 
     References
     ----------
-    .. [1] Kaplan and Meier (1958), Nonparametric estimation from incomplete observations, *JASA* 53, 457-481.
+    .. [1] E. L. Kaplan and P. Meier (1958), Nonparametric estimation from incomplete observations, *JASA* 53, 457-481.
 
     Examples
     --------
@@ -98,10 +99,10 @@ def plot_hazard(
     interval: float | None = 0.95,
     center: str = "median",
 ) -> Any:
-    """Hazard over time.
+    """Draw the hazard over time.
 
-    Without ``df`` that of a mixture with its band, or the average over all training rows by their weights and
-    their survival to each time; with ``df`` a curve and its band for each row.
+    Without ``df``, the figure shows the curve of a mixture with its band, or the average over all training rows,
+    weighted by their weights and their survival to each time. With ``df``, it shows a curve and its band for each row.
 
     Parameters
     ----------

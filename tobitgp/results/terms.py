@@ -171,7 +171,7 @@ def fill_columns(parts: Source, new: Frame, excluded: Sequence[Term], *, locatio
 def term_columns(parts: Source) -> list[tuple[str, int | None, list[str]]]:
     """Terms to be drawn: a name, the place among the processes of one that is a process, and the columns it uses.
 
-    Of a process the columns are those of its inputs; its group is not among them.
+    The columns of a process are its inputs, without its group.
     """
     out: list[tuple[str, int | None, list[str]]] = []
     first = 1 if parts.state.linear.columns else 0

@@ -99,14 +99,14 @@ class ModelData:
 
 @dataclass(frozen=True, slots=True)
 class ModelView:
-    """The model behind a fit, with statsmodels' names.
+    """The model behind a fit, with the names of statsmodels.
 
     Attributes
     ----------
     formula : str
         As written.
     spec : ModelSpec
-        Prints in words what was understood.
+        Prints a description of the formula.
     endog_names : str
         The response as written, a quoted column without its backticks.
     exog_names : list of str

@@ -1,7 +1,7 @@
-"""Why a question has no meaning for a fit: facts of the fit, and the mathematics that follows from them.
+"""Why a method is not defined for a fit: facts about the fit, and their mathematical consequences.
 
-The table is used by the error of a method that a kind of fit has not, by the matrix of kinds and questions in the
-tests, and by the page of the reference that this writes.
+The errors of missing methods, the matrix of kinds and methods in the tests, and the page of the reference use this
+table.
 """
 
 from __future__ import annotations

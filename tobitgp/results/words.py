@@ -27,11 +27,11 @@ NOT_FINAL = "No number here is final."
 
 
 class SummaryTable(NamedTuple):
-    """Parameters of one type, one a row.
+    """Parameters of one type, one per row.
 
-    The numbers of a row are an estimate, its standard error, z, its tail probability and the ends of an interval;
-    without z and the tail where they are four, without the error too where they are three, as of factors. Other
-    columns are named, and may hold texts.
+    The numbers of a row are an estimate, its standard error, z, its p-value and the ends of an interval. Four numbers
+    leave out z and the p-value; three numbers also leave out the standard error. Other columns are named, and may
+    contain text.
     """
 
     heading: str

@@ -2,7 +2,8 @@
 
 A location-scale regression of log times has the parameters of lifelines' class: the location, and the logarithm of
 ``rho_ = 1 / sigma`` (Weibull), ``sigma_ = sigma`` (log-normal) or ``beta_ = 1 / sigma`` (log-logistic). Proportional
-hazards have coefficients of log hazard ratios, as CoxPHFitter. Other fits have the parameters of their results.
+hazards have coefficients that are log hazard ratios, as in CoxPHFitter. Other fits have the parameters of their
+results.
 """
 
 from __future__ import annotations
@@ -215,9 +216,9 @@ def print_summary(
     decimals : int
         Digits after the point.
     style : {"ascii", "html"}, optional
-        How the table is written; ``"ascii"`` without.
+        Format of the table; ``"ascii"`` by default.
     columns : list of str, optional
-        Columns of ``summary``; all without.
+        Columns of ``summary``; by default all.
     **kwargs : dict
         Further lines for the head, such as ``model="first"``.
 

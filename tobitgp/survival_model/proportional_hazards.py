@@ -116,12 +116,12 @@ def baseline_hazard_(model: Any) -> pd.DataFrame:
 
 
 def baseline_cumulative_hazard_(model: Any) -> pd.DataFrame:
-    """Cumulative hazard (dimensionless) at the mean of the columns; rows and columns as of ``baseline_hazard_``."""
+    """Cumulative hazard (dimensionless) at the mean of the columns; rows and columns as for ``baseline_hazard_``."""
     return _baseline(model, "cumulative hazard")
 
 
 def baseline_survival_(model: Any) -> pd.DataFrame:
-    """Probability of survival at the mean of the columns; rows and columns as of ``baseline_hazard_``."""
+    """Probability of survival at the mean of the columns; rows and columns as for ``baseline_hazard_``."""
     table = baseline_cumulative_hazard_(model).mul(-1.0).apply(np.exp)
     return table if model.strata else table.set_axis(["baseline survival"], axis=1)
 
@@ -141,9 +141,9 @@ def _check_rows(model: Any, df: Any, of: str) -> pd.Index[Any]:
 def compute_residuals(model: Any, training_dataframe: Frame, kind: str) -> pd.DataFrame:
     """Residuals of the training rows.
 
-    Martingale residuals are events less cumulative hazards, and deviance residuals are their signed roots of deviances;
-    both are dimensionless numbers. Schoenfeld residuals are in the unit of each column. Residuals of score and
-    ``delta_beta`` are of the parameters of ``results_``, in the units of the coefficients.
+    Martingale residuals are events minus cumulative hazards, and deviance residuals are the corresponding signed roots
+    of deviances; both are dimensionless. Schoenfeld residuals are in the unit of each column. Residuals ``score`` and
+    ``delta_beta`` have the parameters of ``results_``; ``delta_beta`` is in their units, ``score`` in inverse units.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def compute_residuals(model: Any, training_dataframe: Frame, kind: str) -> pd.Da
     Returns
     -------
     DataFrame
-        A row for each row used; of Schoenfeld residuals for each event.
+        A row for each row used; for Schoenfeld residuals, for each event.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def compute_residuals(model: Any, training_dataframe: Frame, kind: str) -> pd.Da
 
 @reads_frames
 def compute_followup_hazard_ratios(model: Any, training_df: Frame, followup_times: Iterable[float]) -> pd.DataFrame:
-    """Hazard ratios, dimensionless numbers, of fits to the same rows followed for a shorter time.
+    """Hazard ratios (dimensionless) of fits to the same rows with shorter follow-up.
 
     Parameters
     ----------
@@ -249,14 +249,14 @@ def check_assumptions(
     columns: Sequence[str] | None = None,
     raise_on_fail: bool = False,
 ) -> list[Any]:
-    """Test whether hazards are proportional, with ``results_.proportionality()``, and print what was found.
+    """Test whether hazards are proportional, with ``results_.proportionality()``, and print the result.
 
     Parameters
     ----------
     training_df : DataFrame
         Data of the fit.
     advice : bool
-        Print what can be done.
+        Print advice.
     show_plots : bool
         Draw scaled Schoenfeld residuals with a smooth curve over the ranks of the times, a figure for each column.
     p_value_threshold : float
@@ -264,7 +264,7 @@ def check_assumptions(
     plot_n_bootstraps : int
         Number of curves of bootstrapped residuals in each figure.
     columns : list of str, optional
-        Terms to test; all without.
+        Terms to test; by default all.
     raise_on_fail : bool
         Raise an error if a column fails.
 

@@ -23,11 +23,11 @@ from tobitgp.typing import Frame
 
 
 class SurvivalModel:
-    """A right-hand side and options, to be fitted as lifelines' regressions are.
+    """A right-hand side and options, with the fit methods of lifelines' regressions.
 
-    Whatever takes such a fitter takes this one: ``lifelines.utils.k_fold_cross_validation``,
+    Functions that take such a fitter also take this one, e.g. ``lifelines.utils.k_fold_cross_validation``,
     ``lifelines.calibration.survival_probability_calibration``. It writes the formula and calls :func:`tobitgp.fit`;
-    ``results_`` is what that returns, with everything else there is to ask.
+    ``results_`` is the fit that it returns, with all its methods.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class SurvivalModel:
     Raises
     ------
     SpecError
-        For more than a right-hand side, and options that have another place here.
+        For more than a right-hand side, and for options that are not supported here.
 
     Examples
     --------
@@ -138,16 +138,15 @@ class SurvivalModel:
         duration_col : str
             Positive times.
         event_col : str, optional
-            1 or True where the time is that of the event, 0 or False where the row was censored then; without, all
-            are events.
+            1 or True if the time is that of an event, 0 or False if the row was censored; by default all are events.
         entry_col : str, optional
             Times at which rows entered.
         weights_col : str, optional
             Frequency weights, or sampling weights with ``robust=True``.
         **settings : dict
-            ``formula="age + sex"`` replaces the right-hand side in this fit. ``ancillary`` is that of log sigma, True
-            for the same terms, or a DataFrame of columns. ``fit_intercept=False`` leaves out the intercept.
-            ``robust=True`` or ``cluster_col="id"`` give robust standard errors. ``strata="g"`` requires
+            ``formula="age + sex"`` replaces the right-hand side in this fit. ``ancillary`` is the right-hand side for
+            log sigma, True for the same terms, or a DataFrame of columns. ``fit_intercept=False`` leaves out the
+            intercept. ``robust=True`` or ``cluster_col="id"`` give robust standard errors. ``strata="g"`` requires
             ``family="ph"``. ``timeline`` has the default times of predictions. ``fit_options={"max_iter": 50}`` has
             settings of the method. ``initial_point`` is ``start`` of :func:`tobitgp.fit`, ``show_progress`` is
             ``progress``.
@@ -193,7 +192,7 @@ class SurvivalModel:
         weights_col: str | None = None,
         **settings: Any,
     ) -> SurvivalModel:
-        """Fit to left-censored times: where ``event_col`` is 0 the event came before.
+        """Fit to left-censored times: if ``event_col`` is 0, the event occurred earlier.
 
         Parameters
         ----------
@@ -242,7 +241,7 @@ class SurvivalModel:
         df
             As in :meth:`fit`.
         lower_bound_col, upper_bound_col : str
-            The bounds: equal where a time is known, infinite or NaN where there is none.
+            The bounds: equal if the time is known, infinite or NaN if there is no bound.
         event_col : str, optional
             Not used for the fit, since bounds say which times are known; it is not a covariate of ``"."``.
         entry_col, weights_col, **settings

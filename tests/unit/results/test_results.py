@@ -176,7 +176,7 @@ def test_what_other_kinds_of_fits_have_is_refused_in_words():
         match=r"^res.profile_interval: not defined for a Gaussian process. .* maximised likelihood. conf_int",
     ):
         res.profile_interval("age")
-    with pytest.raises(UnavailableError, match=r"res.bootstrap: not defined for .*A posterior has draws, by sample"):
+    with pytest.raises(UnavailableError, match=r"res.bootstrap: not defined for .*Use sample"):
         res.bootstrap()
     assert not hasattr(res, "lr_test")
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):

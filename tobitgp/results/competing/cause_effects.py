@@ -46,20 +46,20 @@ def marginal_effects(
 ) -> pd.DataFrame:
     """How probabilities change with each column: derivatives for numbers, differences for factors.
 
-    Averages over rows of differences of predictions, with the errors of :meth:`standardise`.
+    Averages over rows of differences of predictions, with the standard errors of :meth:`standardise`.
 
     Parameters
     ----------
     what : {"risk", "survival", "rmst", "prob", "median"}
-        Probability of an event by ``times`` or of none, the mean time restricted to it, that of a time ``below`` or
-        ``above`` another, or the median.
+        Probability of an event by ``times``, of no event by then, the restricted mean time, the probability of a time
+        ``below`` or ``above`` a limit, or the median.
     at : {"overall", "mean"}, or DataFrame
         Average over the training rows with their weights, at the mean of numbers and the most frequent level of
         factors, or over the rows of a DataFrame.
     method : {"dydx"}
-        Derivatives; elasticities are of single causes.
+        Derivatives. Single causes also support elasticities.
     variables : str or list of str, optional
-        Columns whose effects are formed; all without.
+        Columns whose effects are computed; by default all.
     below, above, times : float, optional
         One of them, on the scale of the response.
     cause : str or int, optional
@@ -72,13 +72,13 @@ def marginal_effects(
     Returns
     -------
     DataFrame
-        Index ``(variable, contrast)``, columns ``dydx, se, z, p, lower, upper``, in units of the answer per unit of
+        Index ``(variable, contrast)``, columns ``dydx, se, z, p, lower, upper``, in units of the prediction per unit of
         the column.
 
     Raises
     ------
     SpecError
-        For an unknown ``what`` or cause, lacking times or training rows, or an ``alpha`` outside (0, 1).
+        For an unknown ``what`` or cause, missing times or training rows, or an ``alpha`` outside (0, 1).
     DataError, UnseenLevelError
         If the rows of ``at`` cannot be used.
 

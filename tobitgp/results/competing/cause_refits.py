@@ -61,7 +61,7 @@ def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:
     Parameters
     ----------
     scaled : bool
-        In standard errors (dfbetas).
+        Divide changes by standard errors (dfbetas).
 
     Returns
     -------
@@ -72,7 +72,7 @@ def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:
     Raises
     ------
     SpecError
-        If the fit holds no training rows, or a cause has not converged or is no maximum of a likelihood.
+        If the fit holds no training rows, or a cause has not converged or was not fitted by maximum likelihood.
 
     References
     ----------
@@ -110,7 +110,7 @@ def profile_interval(results: Fit, name: str, alpha: float = 0.05, *, cause: Cau
     Raises
     ------
     SpecError
-        For another name or cause, and as of :meth:`RegressionResults.profile_interval`.
+        For another name or cause, and as for :meth:`RegressionResults.profile_interval`.
 
     References
     ----------

@@ -38,9 +38,9 @@ def predict_cumulative_incidence(
     *,
     exclude: str | Sequence[str] = (),
 ) -> pd.DataFrame:
-    r"""Cumulative incidence :math:`F_k(t)`: probability of an event of cause k by time t, beside the other causes.
+    r"""Cumulative incidence :math:`F_k(t)`: probability of an event of cause k by time t, given the competing causes.
 
-    With survival of all causes together, :meth:`predict_survival_function`, incidences of all causes add up to one.
+    Incidences of all causes and the survival of :meth:`predict_survival_function` add up to one.
 
     Parameters
     ----------
@@ -49,22 +49,22 @@ def predict_cumulative_incidence(
     times : list of float, optional
         On the scale of the response; the distinct training durations by default.
     cause : optional
-        One of ``causes``; all without.
+        One of ``causes``; by default all.
     interval : float, optional
         Probability of pointwise bands: quantiles of :math:`F_k(t)` over 2000 draws of the parameters, those of each
         cause independent of the others'.
     conditional_after : float, or one for each row (a Series by its labels), optional
-        Time survived already without any event, s, on the scale of the response; ``times`` are then remaining times,
-        and the incidence is :math:`\{F_k(s + t) - F_k(s)\} / S(s)`.
+        Time s survived without any event so far, on the scale of the response; ``times`` are then remaining times, and
+        the incidence is :math:`\{F_k(s + t) - F_k(s)\} / S(s)`.
     exclude : str or list of str
-        Terms that are left out of the models of all causes that have them, as ``"re(hospital)"``.
+        Terms that are left out of the models of all causes that have them, e.g. ``"re(hospital)"``.
 
     Returns
     -------
     DataFrame
-        Probabilities: times in the index, columns ``(cause, row)``, of one cause ``row``, NaN where inputs are missing;
-        with ``interval`` also the level ``mean|median|lower|upper``. Of a regression the mean is that at the
-        estimates; of processes the posterior mean, by the predictive hazards of each cause.
+        Probabilities: times in the index, columns ``(cause, row)``, or ``row`` for one cause, NaN where inputs are
+        missing; with ``interval`` also the level ``mean|median|lower|upper``. For regressions the mean is evaluated at
+        the estimates; for processes it is the posterior mean, from the predictive hazards of each cause.
 
     Raises
     ------
@@ -119,15 +119,15 @@ def residuals(
 ) -> pd.Series[float]:
     """Residuals of the training rows: of the time of the first event, or by the model of one cause.
 
-    The cumulative hazard of the first event is the sum of those of the causes, and so are Cox and Snell's and
-    martingale residuals of rows that all causes use. To the model of a cause events of the others are censoring.
+    The cumulative hazard of the first event is the sum over the causes, and so are Cox-Snell and martingale residuals
+    of rows that all causes use. The model of a cause treats events of the other causes as censoring.
 
     Parameters
     ----------
     kind : {"quantile", "cox_snell", "martingale", "deviance"}
         As for :meth:`RegressionResults.residuals`; dimensionless numbers.
     rng : int or numpy Generator, optional
-        For the random part of ``"quantile"``; None is deterministic.
+        For the random part of ``"quantile"``; None gives the same result every time.
     cause : str or int, optional
         One of ``causes``, as ``res[cause].residuals(kind)``.
 
@@ -172,15 +172,14 @@ def score(
 ) -> float:
     """Mean log likelihood of new rows: of their times and causes, or by the model of one cause.
 
-    The sum over causes of the scores that their results have, each a mean over the rows of which it knows the
-    covariates.
+    This is the sum over causes of their scores. Each score is a mean over the rows without missing covariates.
 
     Parameters
     ----------
     df : DataFrame or dict of columns
         With the columns of the model, times and causes included.
     cause : str or int, optional
-        One of ``causes``, to whose model other causes are censoring; all without.
+        One of ``causes``, whose model treats the others as censoring; by default all.
     scoring_method : {"log_likelihood", "concordance_index"}
         As for :meth:`RegressionResults.score`; the concordance is that of the first event, or of one cause.
     weights : str, (n,) array or Series, optional
@@ -194,7 +193,7 @@ def score(
     Raises
     ------
     SpecError
-        For an unknown cause or method, lacking columns, or rows of which nothing is known.
+        For an unknown cause or method, missing columns, or rows about which nothing is known.
     DataError
         If the rows or weights cannot be used.
 
@@ -225,7 +224,7 @@ def concordance_index(results: Fit, cause: Cause, time: float | None = None) -> 
     cause : str or int
         One of ``causes``.
     time : float, optional
-        Time by which incidences are predicted, on the scale of the response; without the last event of the cause.
+        Time at which incidences are predicted, on the scale of the response; by default the last event of the cause.
 
     Returns
     -------
@@ -235,7 +234,7 @@ def concordance_index(results: Fit, cause: Cause, time: float | None = None) -> 
     Raises
     ------
     SpecError
-        For an unknown cause, a time that is no positive number, or missing training rows.
+        For an unknown cause, a time that is not a positive number, or missing training rows.
 
     References
     ----------
@@ -282,11 +281,10 @@ def plot_cumulative_incidence(
 ) -> Any:
     """Cumulative incidence over time.
 
-    Without ``df`` the average of the fit over the training rows by their weights, a line for each cause, beside the
-    steps of Aalen and Johansen's estimate [1]_ of the same rows; with ``by`` both in each group, a panel for each
-    cause. Where all rows entered late both are of what follows the first entry, soon after which few rows are at
-    risk and steps are high. With ``df`` curves and bands of its
-    rows, a panel for each cause.
+    Without ``df``, the figure shows the weighted average of the fit over the training rows, a line for each cause, and
+    the Aalen-Johansen estimate [1]_ of the same rows. With ``by``, it shows both for each group, a panel for each
+    cause. If all rows entered late, both are conditional on no event before the first entry; soon after it few rows are
+    at risk and steps are high. With ``df``, it shows curves and bands of its rows, a panel for each cause.
 
     Parameters
     ----------
@@ -309,8 +307,8 @@ def plot_cumulative_incidence(
     ------
     SpecError
         If ``ax`` is not a matplotlib axes object or takes several panels, there are more than eight rows or groups,
-        ``by`` is not a column of the formula or stands beside ``df``, or the fit holds no training rows and no ``df``
-        is given.
+        ``by`` is not a column of the formula or is combined with ``df``, or the fit holds no training rows and no
+        ``df`` is given.
 
     References
     ----------

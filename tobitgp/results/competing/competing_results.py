@@ -53,11 +53,11 @@ if TYPE_CHECKING:
 class CompetingRisksResults(Results):
     """Models of the hazards of several causes, by :func:`tobitgp.fit` of ``Surv(time, cause) ~ ...``.
 
-    Every cause has its own model, in which events of the other causes are censoring. ``res["death"]`` are the results
-    of one: its coefficients are of the hazard of this cause, and its survival, which warns of that, is *net* survival,
-    of a world in which the other causes do not occur and nothing else changes. The probability of an event beside the
-    other causes is :meth:`predict_cumulative_incidence`. Hypotheses have the cause in the name of a coefficient:
-    ``res.t_test("sex[1] = sex[2]")`` tests whether a column has the same effect on two hazards.
+    Every cause has its own model, in which events of the other causes are censoring. ``res["death"]`` gives the results
+    of one cause. Its coefficients are cause-specific. Its survival, which raises a warning, is *net* survival: that of
+    a world in which the other causes do not occur and nothing else changes. The probability of an event in the presence
+    of the other causes is :meth:`predict_cumulative_incidence`. In hypotheses, the name of a coefficient includes the
+    cause: ``res.t_test("sex[1] = sex[2]")`` tests whether a column has the same effect on two hazards.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class CompetingRisksResults(Results):
     Attributes
     ----------
     causes : tuple
-        Values of the column of causes, without that of censored rows.
+        Values of the column of causes, without the value of censored rows.
 
     References
     ----------

@@ -298,7 +298,7 @@ class HazardTimes(Times):
             )
 
     def warn_beyond(self, last: float) -> None:
-        """Of a baseline that is a process."""
+        """Warn of times after the last exit under a process baseline."""
         end = float(self.parts.cuts[-1])
         if last > end * (1.0 + 1e-9) and self.parts.family.baseline != "piecewise":
             warnings.warn(

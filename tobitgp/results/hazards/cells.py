@@ -30,35 +30,35 @@ BANDS = {"gp": 40, "piecewise": 10}
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class PH(MethodValue):
-    """Proportional hazards, given as ``family=tg.PH(baseline="piecewise")``; ``family="ph"`` is that of the defaults.
+    """Proportional hazards, given as ``family=tg.PH(baseline="piecewise")``; ``family="ph"`` uses the defaults.
 
     Parameters
     ----------
     baseline : {"gp", "piecewise", "spline", "weibull", "gompertz"}
         The logarithm of the baseline hazard: a Gaussian process of log time, or a constant in each band. The others are
-        fitted by maximum likelihood to linear terms, and take left- and interval-censored rows too: a natural cubic
+        fitted by maximum likelihood to linear terms, and also support left- and interval-censored rows: a natural cubic
         spline of log time as log cumulative hazard (Royston and Parmar), or a hazard that is a power (Weibull) or an
         exponential function (Gompertz) of time.
     bands : int or list of float, optional
-        Number of bands of time, or the times at which they end. By default 40, or as many as it takes for twice as
-        many to move no coefficient by a twentieth of its error; 10 of ``"piecewise"``.
+        Number of bands of time, or the times at which they end. By default 40, or as many as needed until doubling them
+        changes no coefficient by more than a twentieth of its standard error; 10 for ``"piecewise"``.
     kernel : str
-        Of the process.
+        Kernel of the process.
     df : int, optional
-        Of ``"spline"``, the number of its inner knots and 1; 3 by default. Knots are the extremes and equally spaced
-        quantiles of the log times of events, of intervals in their middle.
+        For ``"spline"``: the number of inner knots plus 1; 3 by default. Knots are the extremes and equally spaced
+        quantiles of the log event times, with intervals at their midpoint.
     link : {"hazard", "odds", "probit"}
-        Of ``"spline"``: what it is, with the linear terms added, the log cumulative hazard, the log odds of the event
-        before t, or minus the probit of survival.
+        For ``"spline"``: what the spline plus the linear terms models, the log cumulative hazard, the log odds of the
+        event before t, or minus the probit of survival.
     frailty : {"gamma"}, optional
-        Of a parametric baseline with ``link="hazard"``: the rows of each group of the term ``(1 | g)`` share a factor
-        of their hazards, gamma distributed with mean 1 and the variance ``theta``. Coefficients are given the frailty,
-        and predictions averages over it, of a new group.
+        For a parametric baseline with ``link="hazard"``: the rows of each group of the term ``(1 | g)`` share a factor
+        of their hazards, gamma distributed with mean 1 and variance ``theta``. Coefficients are conditional on the
+        frailty; predictions average over the frailty of a new group.
 
     Raises
     ------
     SpecError
-        If an argument is none of these, or goes with another baseline.
+        If an argument has another value, or requires another baseline.
 
     References
     ----------

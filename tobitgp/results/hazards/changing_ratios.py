@@ -22,10 +22,10 @@ from tobitgp.results.words import HAZARD
 def hazard_ratios_over_time(
     results: Fit, column: str | None = None, times: Any = None, alpha: float = 0.05, *, unit: float = 1.0
 ) -> pd.DataFrame:
-    """Hazard ratios of columns in ``tv()`` at some times: the factor of the hazard for one unit more of the column.
+    """Hazard ratios of columns in ``tv()`` at some times: the factor of the hazard for one unit of the column.
 
-    What :meth:`plot` draws, as a table. Other columns are at their medians or first levels, which matters only if they
-    interact with the column.
+    This is the table of what :meth:`plot` draws. Other columns are at their medians or first levels, which matters only
+    if they interact with the column.
 
     Parameters
     ----------
@@ -42,13 +42,13 @@ def hazard_ratios_over_time(
     -------
     DataFrame
         Index ``(column, time)``; columns ``coef, se(coef), exp(coef), lower, upper``: posterior mean and standard
-        deviation of the log hazard ratio, the ratio, and the equal-tailed interval of it.
+        deviation of the log hazard ratio, the ratio, and its equal-tailed interval.
 
     Raises
     ------
     SpecError
         If no coefficient changes over time, for another column, times outside the follow-up, an ``alpha`` outside 0 to
-        1, a ``unit`` that is no number, or missing training rows.
+        1, a ``unit`` that is not a number, or missing training rows.
 
     References
     ----------

@@ -25,7 +25,7 @@ def group_effects(results: Fit, term: str | None = None, *, interval: float | No
     Parameters
     ----------
     term : str, optional
-        A random effect, as ``"re(hospital)"``; all without.
+        A random effect, e.g. ``"re(hospital)"``; by default all.
     interval : float or None
         Probability of the equal-tailed interval, or None for no interval.
 
@@ -59,12 +59,12 @@ def group_effects(results: Fit, term: str | None = None, *, interval: float | No
 
 
 def proportionality(results: Fit, *, terms: bool = True) -> pd.DataFrame:
-    """Test whether coefficients change over time, as ``cox.zph`` of R's survival package.
+    """Test whether coefficients change over time, as in ``cox.zph`` of R's survival package.
 
-    Of each linear term, a factor as a whole, the score test of the products of its columns with the Kaplan-Meier
-    estimate of what share has had an event, at the maximum of Cox's partial likelihood with Efron's treatment of
-    ties. Strata have risk sets of their own; processes and random effects are held at this fit's. With sampling
-    weights, those that are not whole numbers among them, the covariance of the scores is a sandwich, (PH11).
+    Each linear term (a factor as a whole) has a score test of the products of its columns with one minus the
+    Kaplan-Meier estimate, at the maximum of the Cox partial likelihood with Efron's treatment of ties. Strata have
+    separate risk sets. Processes and random effects are held at the values of this fit. With sampling weights
+    (including weights that are not whole numbers), the covariance of the scores is a sandwich, (PH11).
 
     Parameters
     ----------
@@ -103,9 +103,9 @@ def proportionality(results: Fit, *, terms: bool = True) -> pd.DataFrame:
 def plot(results: Fit, *, interval: float | None = 0.95) -> Any:
     """Baseline hazard, coefficients that change over time, and processes as log hazard ratios.
 
-    The baseline is that of a row with typical covariates, of each level of ``strata()``. Processes are compared
-    with their value at the median of their columns; a process of two columns is a map, and one of more columns has
-    a panel for each.
+    The baseline is that of a row with typical covariates, for each level of ``strata()``. Processes are compared with
+    their value at the median of their columns; a process of two columns is a map, and one of more columns has a panel
+    for each.
 
     Parameters
     ----------

@@ -168,7 +168,7 @@ class HazardResults(Results):
 
     @property
     def log_evidence_integrated(self) -> float:
-        """The same in nats, hyper-parameters and their priors integrated out; NaN where they were maximised.
+        """The same in nats, with hyper-parameters and their priors integrated out; NaN where they were maximised.
 
         (HYP7) of the theory pages.
         """

@@ -135,7 +135,7 @@ def llnull(results: Fit) -> float:
     Raises
     ------
     UnavailableError, SpecError
-        Of a posterior, and if the fit holds no training rows.
+        For a posterior, and if the fit holds no training rows.
     """
     parts = results.parts
     cells = cells_at_maximum(parts, "llnull")
@@ -170,7 +170,7 @@ def profile_interval(results: Fit, name: str, alpha: float = 0.05) -> tuple[floa
     Raises
     ------
     UnavailableError, SpecError
-        Of a posterior; for another name, an ``alpha`` outside (0, 1), or a fit that holds no training rows.
+        For a posterior, an unknown name, an ``alpha`` outside (0, 1), or a fit that holds no training rows.
 
     References
     ----------
@@ -205,7 +205,7 @@ def lr_test(results: Fit, other: Any) -> WaldResults:
     Raises
     ------
     UnavailableError, SpecError
-        Of a posterior; if ``other`` is not nested in this fit, or a fit holds no training rows.
+        For a posterior; if ``other`` is not nested in this fit, or a fit holds no training rows.
 
     References
     ----------
@@ -256,8 +256,7 @@ def bootstrap(
     Raises
     ------
     UnavailableError, SpecError, DataError
-        Of a posterior; of rows that are parts of the time of subjects without ``groups``; else as of
-        :meth:`RegressionResults.bootstrap`.
+        For a posterior; for start-stop rows without ``groups``; otherwise as for :meth:`RegressionResults.bootstrap`.
 
     References
     ----------
@@ -283,7 +282,7 @@ def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:
     Parameters
     ----------
     scaled : bool
-        In standard errors (dfbetas).
+        Divide changes by standard errors (dfbetas).
 
     Returns
     -------
@@ -293,7 +292,7 @@ def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:
     Raises
     ------
     UnavailableError, SpecError
-        Of a posterior, and if the fit holds no training rows or has not converged.
+        For a posterior, and if the fit holds no training rows or has not converged.
 
     References
     ----------

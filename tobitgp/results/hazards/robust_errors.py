@@ -22,19 +22,19 @@ from tobitgp.typing import Array, IntArray
 
 
 def robust_hazard_ratios(results: Fit, groups: Any = None, alpha: float = 0.05) -> pd.DataFrame:
-    r"""Hazard ratios of linear terms with robust standard errors, as ``coxph(robust=TRUE, cluster=)`` of R has them.
+    r"""Hazard ratios of linear terms with robust standard errors, as in R's ``coxph(robust=TRUE, cluster=)``.
 
-    Let :math:`r_i` be the residual of row i of the scores of Cox's partial likelihood at the coefficients of this fit,
-    V their covariance, and c the weights. The robust covariance is
-    :math:`V \{\sum_g (\sum_{i \in g} c_i r_i)(\sum_{i \in g} c_i r_i)'\} V`, with g the clusters. It says how
-    coefficients would vary in other samples where rows of a cluster depend on each other, or hazards are not
-    proportional. Predictions and all other errors of this fit stay as they are.
+    Let :math:`r_i` be the score residual of row i in the Cox partial likelihood at the coefficients of this fit, V
+    their covariance, and c the weights. The robust covariance is :math:`V \{\sum_g (\sum_{i \in g} c_i r_i)(\sum_{i \in
+    g} c_i r_i)'\} V`, with g the clusters. It describes how coefficients would vary between samples if rows of a
+    cluster depend on each other, or hazards are not proportional. Predictions and all other standard errors of this fit
+    do not change.
 
     Parameters
     ----------
     groups : (n,) sequence, optional
-        Cluster of each row of the training data, or of each row used. Without, each row is one, with ``id=`` each
-        subject.
+        Cluster of each row of the training data, or of each row used. By default each row is a cluster, with ``id=``
+        each subject.
     alpha : float
         Significance level: intervals have probability ``1 - alpha``.
 
@@ -42,7 +42,8 @@ def robust_hazard_ratios(results: Fit, groups: Any = None, alpha: float = 0.05) 
     -------
     DataFrame
         Columns ``coef, se(coef), robust se, exp(coef), lower, upper, z, p``: the logarithm of the ratio for one unit of
-        the column and its two standard errors, the ratio, a dimensionless number, and what the robust error gives.
+        the column and its two standard errors, the ratio (dimensionless), and interval and test by the robust standard
+        error.
 
     Raises
     ------

@@ -44,16 +44,16 @@ def baseline_cumulative_hazard_function(results: Any) -> dict[Any, Callable[[Any
     """Functions of time that return the baseline cumulative hazard, by level of the strata; 0 without strata.
 
     The hazard, integrated over time, is a dimensionless number. Numbers are at 0, factors at their first level;
-    ``predict_cumulative_hazard`` has other rows. By (PH1) or (PH7) of the theory pages.
+    ``predict_cumulative_hazard`` has other rows. See (PH1) or (PH7) of the theory pages.
     """
     return {level: partial(_hazard_of, results, row) for level, row in _at_zero(results).items()}
 
 
 @where_defined
 def baseline_cumulative_hazard(results: Any) -> list[tuple[Array, Array, Array]]:
-    """Times of the stratum, the cumulative hazard, and its survival probability there, (m,) each; one tuple a stratum.
+    """Times, cumulative hazard and survival probability, (m,) each, in one tuple per stratum.
 
-    As ``baseline_cumulative_hazard_function``, at the ends of the rows; by (PH1) or (PH7) of the theory pages.
+    These are ``baseline_cumulative_hazard_function`` at the ends of the rows; (PH1) or (PH7) of the theory pages.
     """
     training = training_rows(results.parts, "baseline_cumulative_hazard")
     ends = at_risk(training.response).exit
@@ -70,8 +70,8 @@ def baseline_cumulative_hazard(results: Any) -> list[tuple[Array, Array, Array]]
 def schoenfeld_residuals(results: Any) -> pd.DataFrame:
     r"""Covariates of each event less their mean over the risk set, :math:`x_i - \sum_j r_j x_j / \sum_j r_j`.
 
-    By row used and column of the model, in its units; NaN in rows without an event. Relative hazards r are those of the
-    fit; rows with the same time are all at risk at it. With ``proportionality``, which tests them.
+    Rows are those used, columns those of the model, in its units; NaN in rows without an event. Relative hazards r are
+    those of the fit; rows with the same time are all at risk at that time. ``proportionality`` tests these residuals.
 
     References
     ----------

@@ -107,15 +107,15 @@ def glance(results: Any) -> pd.DataFrame:
 
 
 def augment(results: Any) -> pd.DataFrame:
-    """Covariates of the training rows used, with what the fit says of each, in the columns of broom's ``augment()``.
+    """Covariates of the training rows used, with fitted values and residuals, in the columns of broom's ``augment()``.
 
     Returns
     -------
     DataFrame
-        By the labels of the data: covariates, ``.fitted``, the mean of the response before censoring or, where times
-        have no mean, its median, ``.se.fit``, both in units of the response, ``.resid``, the response less its mean or
-        martingale residuals, dimensionless numbers, and ``.std.resid``, quantile residuals in standard deviations.
-        Several responses follow each other, named in the column ``response``.
+        Indexed by the labels of the data: covariates, ``.fitted``, the mean of the response before censoring or, where
+        times have no mean, its median, ``.se.fit``, both in units of the response, ``.resid``, the response less its
+        mean or martingale residuals, dimensionless numbers, and ``.std.resid``, quantile residuals in standard
+        deviations. Several responses follow each other, named in the column ``response``.
 
     Raises
     ------

@@ -29,7 +29,7 @@ def f_test(results: Any, hypotheses: Any) -> Any:
     Parameters
     ----------
     hypotheses
-        As of ``t_test``.
+        As for ``t_test``.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def compare_lr_test(results: Any, restricted: Any) -> tuple[float, float, int]:
     Raises
     ------
     SpecError
-        As of ``lr_test``.
+        As for ``lr_test``.
 
     References
     ----------
@@ -226,7 +226,7 @@ def _pairs_of_levels(results: Any, term_name: str) -> tuple[Array, list[str], Ar
 
 @where_defined
 def pseudo_rsquared(results: Any, kind: Literal["cs", "mcf"] = "cs") -> float:
-    """Share of what the columns explain, by the log likelihood with an intercept only.
+    """Pseudo R2 from the log likelihood and that with an intercept only.
 
     Parameters
     ----------
@@ -281,10 +281,10 @@ def info_criteria(results: Any, crit: str, dk_params: float = 0.0) -> float:
     Parameters
     ----------
     crit : {"aic", "aicc", "bic", "hqic", "loo", "waic"}
-        The first four are of a maximised likelihood; ``"loo"`` and ``"waic"`` are minus twice the expected log
-        predictive density of ``loo`` and ``waic``, of every fit.
+        The first four require a maximised likelihood; ``"loo"`` and ``"waic"`` are minus twice the expected log
+        predictive density of ``loo`` and ``waic``, and are available for every fit.
     dk_params : float
-        Number of parameters that are counted in addition. All estimated ones count, sigma included.
+        Number of additional parameters to count. All estimated ones count, sigma included.
 
     Returns
     -------

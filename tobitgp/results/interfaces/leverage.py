@@ -23,7 +23,7 @@ from tobitgp.typing import Array
 
 @dataclass(frozen=True, slots=True)
 class InfluenceMeasures:
-    """What each row does to a regression, under the names of statsmodels' ``OLSInfluence``.
+    """Influence of each row on a regression, with the names of statsmodels' ``OLSInfluence``.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ def _working(results: Any) -> tuple[Array, Array, Array]:
 def resid_working(results: Any) -> pd.Series[float]:
     """First over minus second derivative of the log likelihood of each row in its location, in units of that.
 
-    By row used, as survreg's ``type="working"``; (ROW1) to (ROW3) of the theory pages.
+    One value for each row used, as survreg's ``type="working"``; (ROW1) to (ROW3) of the theory pages.
     """
     return pd.Series(_working(results)[0], index=results.parts.rows.labels, name="resid_working")
 
@@ -118,8 +118,8 @@ def get_hat_matrix_diag(results: Any) -> Array:
     Returns
     -------
     (n,) array
-        Dimensionless numbers, whose sum by weight is the number of coefficients; near 0 for censored rows that say
-        little, below 0 where a likelihood is convex, as in tails of Student's distribution.
+        Dimensionless numbers, whose sum by weight is the number of coefficients; near 0 for censored rows with little
+        information, below 0 where a log likelihood is convex, e.g. in the tails of the Student-t distribution.
 
     Raises
     ------

@@ -47,7 +47,7 @@ def get_robustcov_results(results: Any, cov_type: str = "HC1", *, groups: Any = 
     Returns
     -------
     results
-        Of the same kind and in the same units; standard errors, tests and intervals use the covariance.
+        Results of the same kind in the same units; standard errors, tests and intervals use the new covariance.
 
     Raises
     ------
@@ -137,8 +137,8 @@ def HC1_se(results: Any) -> pd.Series[float]:
 def score_residuals(results: Any) -> pd.DataFrame:
     """Derivatives of the log likelihood of each row in the parameters, positive ones as logarithms; (REG9).
 
-    A row for each row used, of start-stop rows for each subject, and a column for each parameter, in inverse units of
-    it. Their sums by weight are 0.
+    A row for each row used (for start-stop rows, each subject) and a column for each parameter, in inverse units of it.
+    Their weighted sums are 0.
     """
     names = results.influence().columns
     found, rows = results._scores_of_rows(), results.parts.rows

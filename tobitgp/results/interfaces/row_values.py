@@ -36,7 +36,7 @@ def mu(results: Any) -> pd.Series[float]:
 
 @where_defined
 def resid(results: Any) -> pd.Series[float]:
-    """Response less its mean, in its units, by row used; a censored response counts by its mean given its limits.
+    """Response minus its mean, in its units, by row used; for a censored response, its mean given its limits is used.
 
     ``residuals("response")``, by (PRE1) or (REG12) of the theory pages.
     """
@@ -59,7 +59,7 @@ def resid_pearson(results: Any) -> pd.Series[float]:
 def wresid(results: Any) -> pd.Series[float]:
     """Residuals by row used in units of the location, divided by the relative standard deviation of the row.
 
-    ``resid_pearson`` times sigma, by (REG12) of the theory pages; of log-time families on the log scale.
+    ``resid_pearson`` times sigma, by (REG12) of the theory pages; on the log scale for log-time families.
     """
     return resid_pearson(results).rename("wresid") * float(np.sqrt(scale(results)))
 
@@ -84,16 +84,16 @@ def deviance(results: Any) -> float:
 
 @where_defined
 def outlier_test(results: Any, method: str = "bonf", alpha: float = 0.05) -> pd.DataFrame:
-    """Test of each row, censored ones included, whether it is an outlier.
+    """Test each row, including censored rows, for being an outlier.
 
-    Quantile residuals are standard normal if the model is true, whatever the censoring.
+    Quantile residuals are standard normal if the model is correct, with any censoring.
 
     Parameters
     ----------
     method : str
         Correction for many tests, one of ``statsmodels.stats.multitest.multipletests``.
     alpha : float
-        Level of the tests together, a probability.
+        Family-wise level of the tests, a probability.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def outlier_test(results: Any, method: str = "bonf", alpha: float = 0.05) -> pd.
     Raises
     ------
     UnavailableError
-        For several responses, each of which has its own test.
+        For several responses; each response has its own test.
     ValueError
         For an unknown ``method``.
 
@@ -145,7 +145,7 @@ def scale(results: Any) -> float:
 def normalized_cov_params(results: Any) -> pd.DataFrame:
     """Covariance of the coefficients divided by ``scale``, a row and a column for each; (REG8) of the theory pages.
 
-    In units of the inverse cross products of the columns, which it equals for uncensored normal responses.
+    For uncensored normal responses it equals the inverse of the cross products of the columns.
     """
     columns, p = list(results._columns), len(results._columns)
     return pd.DataFrame(results.cov_params().to_numpy()[:p, :p] / scale(results), index=columns, columns=columns)

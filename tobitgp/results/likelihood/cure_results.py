@@ -34,15 +34,15 @@ _NOTE = (
 class CureResults(LikelihoodResults):
     """A mixture cure model, by :func:`tobitgp.fit` with ``cure="~ terms"``.
 
-    A share of the rows, which may depend on covariates, is cured and never has the event; the times of the others are
-    those of a regression of log time, their latency. Coefficients named ``cured[...]`` are log odds of being cured.
+    A fraction of the rows, which may depend on covariates, is cured and never has the event. The times of the other
+    rows follow a regression of log time (the latency). Coefficients named ``cured[...]`` are log odds of being cured.
 
     Parameters
     ----------
     parts : CureParts
         Specification, rows and maximum.
     uncured : bool
-        Whether answers are about the times of those who are not cured.
+        Whether predictions are for the times of those who are not cured.
 
     References
     ----------
@@ -114,7 +114,7 @@ class CureResults(LikelihoodResults):
         df, times, conditional_after, interval, exclude, id
             As for :meth:`RegressionResults.predict_survival_function`.
         uncured : bool
-            Of those who are not cured, :math:`S_u(t)`.
+            Survival of those who are not cured, :math:`S_u(t)`.
 
         Returns
         -------

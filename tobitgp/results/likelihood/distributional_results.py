@@ -17,7 +17,7 @@ _NONE: Mapping[str, str] = {}
 
 
 class DistributionalResults(LikelihoodResults):
-    """A regression in which other parameters than the location have formulas, by ``formulas=`` of :func:`tobitgp.fit`.
+    """A regression with formulas for parameters other than the location, by ``formulas=`` of :func:`tobitgp.fit`.
 
     Coefficients of a parameter with a formula are called ``log(shape)[z]`` where its logarithm is linear in the terms,
     and ``Q[z]`` where it is linear itself.

@@ -17,18 +17,19 @@ from tobitgp.results.rows import ask
 
 
 def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:
-    """Approximate change of every estimate when a row, of start-stop rows a subject, is added: one Newton step.
+    """Approximate change of every estimate when a row (or a start-stop subject) is added: one Newton step.
 
     Parameters
     ----------
     scaled : bool
-        In standard errors (dfbetas), by the observed information; with sampling weights in those of the fit.
+        Divide changes by standard errors (dfbetas) from the observed information; with sampling weights, by those of
+        the fit.
 
     Returns
     -------
     DataFrame
-        In the user's units: a row for each row of the training data, of start-stop rows for the last row of each
-        subject, a column for each parameter, those that are positive as logarithms.
+        In the user's units: a row for each row of the training data (for start-stop rows, the last row of each
+        subject), a column for each parameter, positive parameters as logarithms.
 
     Raises
     ------

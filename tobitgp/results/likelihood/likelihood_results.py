@@ -107,8 +107,8 @@ class LikelihoodResults(Results):
     def llnull(self) -> float:
         """Maximised log likelihood with an intercept only, in nats; NaN where that has no maximum.
 
-        Formulas of other parameters stay. (REG2) of the theory pages. A cure model, or one with a parametric baseline,
-        that was loaded from a file does not know it.
+        Formulas of other parameters are kept; (REG2) of the theory pages. It is not stored in files of cure models and
+        of models with a parametric baseline.
         """
         return self._parts.null
 
@@ -171,8 +171,9 @@ class LikelihoodResults(Results):
     def lr_test(self, other: LikelihoodResults) -> WaldResults:
         """Likelihood ratio test against a smaller model of the same rows.
 
-        A model without a cured fraction is none, since it lies at the end of what the fraction may be; splines of other
-        knots are not nested either, and a Weibull baseline, a spline without inner knots, is a case of all of them.
+        A model without a cured fraction is not nested in a cure model, since its fraction is at the bound. Splines with
+        different knots are not nested either. A Weibull baseline (a spline without inner knots) is nested in all
+        splines.
 
         Parameters
         ----------
@@ -187,8 +188,8 @@ class LikelihoodResults(Results):
         Raises
         ------
         SpecError
-            If ``other`` has no fewer parameters, a higher likelihood, or other rows, a fit holds no training rows, or
-            its weights are sampling weights.
+            If ``other`` does not have fewer parameters, has a higher likelihood or other rows, a fit holds no training
+            rows, or its weights are sampling weights.
 
         References
         ----------

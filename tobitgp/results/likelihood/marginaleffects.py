@@ -31,16 +31,16 @@ def to_marginaleffects(
     above: float | None = None,
     times: float | None = None,
 ) -> Any:
-    """The fit as the package marginaleffects takes it: ``avg_slopes``, ``avg_comparisons``, ``predictions`` and others.
+    """The fit for the package marginaleffects: ``avg_slopes``, ``avg_comparisons``, ``predictions`` and others.
 
-    It needs ``pip install marginaleffects "polars<2"``, which this package does not bring. Factors are there by the
-    names of their levels, as text. Rows count once: give frequency weights by its ``wts=``. Standard errors are by its
-    own forward differences, of three or four digits in slopes, the more with ``eps_vcov=1e-5``.
+    Install it with ``pip install marginaleffects "polars<2"``; it is not a dependency of this package. Levels of
+    factors appear as text. Rows count once: give frequency weights by its ``wts=``. Standard errors use its forward
+    differences, which give three or four digits for slopes, and more with ``eps_vcov=1e-5``.
 
     Parameters
     ----------
     what : str
-        What is predicted, as of :meth:`marginal_effects`, but for ``"conditional"``.
+        Quantity to predict, as for :meth:`marginal_effects`, except ``"conditional"``.
     q, below, above, times : float, optional
         As for :meth:`marginal_effects`: the order of a quantile, a probability; a limit or a time, on the scale of the
         response.
@@ -48,7 +48,7 @@ def to_marginaleffects(
     Returns
     -------
     ModelAbstract
-        Of marginaleffects; parameters of the noise scale count as logarithms.
+        Model for marginaleffects; parameters of the noise scale are on the log scale.
 
     Raises
     ------

@@ -48,11 +48,11 @@ _RATIOS = {"hazard": "hazard ratio", "odds": "odds ratio"}
 
 
 class ParametricHazardResults(LikelihoodResults):
-    """A parametric baseline with linear terms, by :func:`tobitgp.fit` with ``family=tg.PH("spline")`` and its kin.
+    """A parametric baseline with linear terms, by :func:`tobitgp.fit` with ``family=tg.PH("spline")`` etc.
 
     Coefficients are log hazard ratios, log odds ratios of the event with ``link="odds"``, and differences of the probit
-    with ``link="probit"``. With ``strata(g)`` each level has parameters of the baseline of its own. With a frailty they
-    are given that, and predictions are averages over the frailty of a new group.
+    with ``link="probit"``. With ``strata(g)`` each level has its own parameters of the baseline. With a frailty,
+    coefficients are conditional on it, and predictions average over the frailty of a new group.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class ParametricHazardResults(LikelihoodResults):
         return np.exp(np.array(getattr(self._parts.baseline, "knots", ()))).tolist()
 
     def frailties(self, *, interval: float | None = 0.95) -> pd.DataFrame:
-        """Frailties of the groups given what was observed about them, at the estimates of all parameters.
+        """Frailties of the groups given their observations, at the estimates of all parameters.
 
         Parameters
         ----------

@@ -21,7 +21,7 @@ _IMPOSSIBLE = 1e6  # nats below the maximum
 def profile_interval(results: Fit, name: str, alpha: float = 0.05) -> tuple[float, float]:
     """Interval of a parameter by the profile likelihood, which need not be symmetric.
 
-    It holds the values that a likelihood ratio test does not reject, the other parameters at their best for each.
+    It contains the values that a likelihood ratio test does not reject, with the other parameters maximised at each.
 
     Parameters
     ----------
@@ -33,14 +33,14 @@ def profile_interval(results: Fit, name: str, alpha: float = 0.05) -> tuple[floa
     Returns
     -------
     tuple of float
-        Lower and upper end, in the units of the parameter; infinite, or 0 of sigma and df, where the likelihood falls
-        no further. Equal where the parameter is fixed.
+        Lower and upper end, in the units of the parameter; infinite (or 0 for sigma and df) if the likelihood does not
+        fall far enough. Both are equal if the parameter is fixed.
 
     Raises
     ------
     SpecError
-        For another name, an ``alpha`` outside (0, 1), a robust covariance, which does not take the likelihood for
-        true, or a fit that has not converged or holds no training rows.
+        For an unknown name, an ``alpha`` outside (0, 1), a robust covariance, which does not assume a correct
+        likelihood, or a fit that has not converged or holds no training rows.
 
     References
     ----------

@@ -40,8 +40,9 @@ class HistoryTimes(Times):
 class StartStopResults(LikelihoodResults):
     """Accelerated failure times of subjects whose covariates change, by :func:`tobitgp.fit` with ``id=``.
 
-    Predictions of a row are those of a subject who always had its covariates; those with ``id=`` go along its rows.
-    Residuals and likelihoods of a row are given the past of its subject, and add up to those of this.
+    Predictions of a row are those of a subject with constant covariates; with ``id=`` they follow the rows of a
+    subject. Residuals and likelihoods of a row are conditional on the past of its subject; they add up to those of the
+    subject.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ def finite_mean(fit: MixtureFit, instead: str) -> float:
 
 
 def component_table(parts: MixtureParts, new: Frame | None, asked: Asked) -> pd.DataFrame:
-    """Probabilities of the components, columns 1 to K; the weights where nothing is known of a row."""
+    """Probabilities of the components, columns 1 to K; the weights where nothing is known about a row."""
     fit = parts.fit
     values = asked.spread(np.tile(fit.weights, (int(asked.usable.sum()), 1)))
     if new is None or set(parts.spec.names("response")) <= set(column_names(new)):

@@ -28,21 +28,21 @@ from tobitgp.typing import Frame
 class MixtureStream:
     """A mixture fitted by stochastic variational Bayes to batches of rows.
 
-    A stream answers from its first row on, whatever that is. The first rows are kept, until 500 of them are exact or
-    interval-censored, or there are 5,000: until then the fit is that of these rows, by passes over them. They set the
-    units and the default prior. Each later batch is one step along natural parameters, of length
-    ``(delay + t)^-forgetting``, and is not kept; t is the number of batches of its weight that the rows so far would
-    make. With ``SVBCM(delay=0, forgetting=1)`` all rows count alike, and the end is nearest to a fit of all rows; the
-    default forgets early rows. There are no standard errors and no evidence, which need all rows.
+    A stream can predict from its first row on. The first rows are stored until 500 of them are exact or
+    interval-censored, or there are 5,000. Until then the fit makes passes over these rows. They determine the units and
+    the default prior. Each later batch is one step along natural parameters, of length ``(delay + t)^-forgetting``, and
+    is not stored; t is the total weight so far divided by the weight of the batch. With ``SVBCM(delay=0,
+    forgetting=1)`` all rows count equally, and the result is closest to a fit of all rows; the default forgets early
+    rows. Standard errors and evidence are not available, since they require all rows.
 
     Parameters
     ----------
     formula : str
-        As ``"Surv(time, event) ~ mixture(2)"``, with one number of components or ``mixture("dp")``.
+        For example ``"Surv(time, event) ~ mixture(2)"``, with one number of components or ``mixture("dp")``.
     family : {"gaussian", "lognormal", "exponential", "poisson", "weibull"}
         Of the components.
     method : SVBCM, optional
-        Step lengths and kind of statistics; its batch size and polish have no say.
+        Step lengths and kind of statistics; its batch size and polish are not used.
     priors : mapping of str to float, optional
         As in :func:`tobitgp.fit`.
     weights : str, optional
@@ -50,14 +50,14 @@ class MixtureStream:
     missing : {"drop", "raise"}
         Leave out rows with missing values, or raise a DataError.
     total : float, optional
-        Frequency weights of all rows there will be, summed, where it is known; what was seen replaces it otherwise.
+        Total frequency weight of all rows in the stream, if known; by default the total so far.
     rng : int or numpy Generator, optional
-        None is deterministic.
+        None gives the same result every time.
 
     Raises
     ------
     FormulaError, SpecError
-        If the formula or an option makes no sense.
+        If the formula or an option is invalid.
 
     References
     ----------
@@ -115,12 +115,12 @@ class MixtureStream:
 
     @reads_frames
     def partial_fit(self, data: Frame) -> MixtureStream:
-        """Learn from one more batch.
+        """Update the fit with one more batch.
 
         Parameters
         ----------
         data : DataFrame or dict of columns
-            Never modified, nor kept.
+            Not modified and not stored.
 
         Returns
         -------
@@ -130,9 +130,9 @@ class MixtureStream:
         Raises
         ------
         SpecError
-            If rows have windows: late entry, or truncation.
+            If rows have late entry or truncation.
         DataError
-            If the batch cannot be used; what was learned before stays as it is.
+            If the batch cannot be used; the fit does not change then.
         FormulaError
             If it lacks a column.
 
@@ -186,9 +186,9 @@ class MixtureStream:
         """The path of the bound, a row for each batch: columns ``batch, rows, elbo_per_row, smoothed``.
 
         ``rows`` is the weight of the rows so far. ``elbo_per_row`` is the bound of all rows at the state before the
-        batch, divided by their number and estimated from the batch, a noisy number in nats; while the first rows are
-        kept, it is exact at the state after it. ``smoothed`` is its mean over the last tenth of the batches so far, at
-        least ten.
+        batch, divided by their number and estimated from the batch: a noisy number in nats. While the first rows are
+        stored, it is exact at the state after the batch. ``smoothed`` is its mean over the last tenth of the batches so
+        far, at least ten.
 
         References
         ----------

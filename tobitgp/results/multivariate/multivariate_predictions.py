@@ -50,17 +50,18 @@ def predict(
 ) -> pd.Series[float] | pd.DataFrame:
     """Predict every response in new rows, or in those of the fit; see :meth:`tobitgp.GPResults.predict`.
 
-    What is known about other responses in a row does not enter, but for ``"conditional"`` in the rows of the fit, where
-    ``rescor=True`` lets them tell something; :meth:`impute` uses it in new rows too. With correlated residuals the
-    noise is all that is left of a response given its terms.
+    Predictions ignore the other responses of a row, except for ``"conditional"`` in the rows of the fit with
+    ``rescor=True``. :meth:`impute` also uses them in new rows. With correlated residuals the noise includes the shared
+    part of the residuals.
 
     Parameters
     ----------
     new : DataFrame or dict of columns, optional
-        With the columns right of ``~``, and what a quantity needs of its response; the rows of the fit without.
+        With the columns on the right-hand side of the formula, and columns of the response that the quantity requires;
+        by default the rows of the fit.
     what : str, optional
         ``"median"`` by default, ``"latent"``, ``"uncensored"``, ``"observed"``, ``"conditional"``, ``"quantile"``,
-        ``"prob"``, ``"sigma"`` or ``"terms"``, as of :meth:`GPResults.predict`.
+        ``"prob"``, ``"sigma"`` or ``"terms"``, as for :meth:`GPResults.predict`.
     interval : float, optional
         Probability of equal-tailed intervals.
     se : bool
@@ -70,19 +71,19 @@ def predict(
     below, above : float or list of float, optional
         Limits of ``"prob"``, on the scale of the responses.
     exclude : str or list of str
-        Terms to set to zero, as ``"gp(x)"``, ``"re(g)"`` or ``"z"``.
+        Terms to set to zero, e.g. ``"gp(x)"``, ``"re(g)"`` or ``"z"``.
     response : str, optional
         Predict this response alone, with the table of :meth:`GPResults.predict`.
     exog : DataFrame or dict of columns, optional
-        ``new`` under the name of statsmodels.
+        Name of ``new`` in statsmodels.
 
     Returns
     -------
     DataFrame
-        A row for each row of the data, a column for each response; with ``se`` or ``interval`` columns
-        ``(y1, "estimate")``, and ``se``, ``lower`` and ``upper``; more levels for lists and for ``"terms"``. On the
-        scale of the responses; ``"latent"``, ``"sigma"`` and ``"terms"`` of log-time families on the log scale.
-        ``"conditional"`` is NaN where nothing is known of a value.
+        A row for each row of the data, a column for each response; with ``se`` or ``interval`` columns ``(y1,
+        "estimate")``, and ``se``, ``lower`` and ``upper``; more levels for lists and for ``"terms"``. On the scale of
+        the responses; ``"latent"``, ``"sigma"`` and ``"terms"`` for log-time families on the log scale.
+        ``"conditional"`` is NaN for missing values.
 
     Raises
     ------
@@ -117,9 +118,10 @@ def predict(
 
 @answers_in_kind
 def impute(results: Fit, new: Frame | None = None, *, interval: float | None = None) -> pd.DataFrame:
-    """What responses are or may have been: of censored and missing ones the means given all that is known.
+    """Responses with censored and missing values replaced by their means given all data.
 
-    That is the row's own limits, its other responses if ``rescor=True``, and all other rows.
+    The means are conditional on the limits of the value, the other responses of the row if ``rescor=True``, and all
+    other rows.
 
     Parameters
     ----------
@@ -229,31 +231,30 @@ def sample(
     response: str | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Any:
-    """Draw responses of rows, all rows and responses of a draw together.
+    """Draw all responses of all rows jointly.
 
     Parameters
     ----------
     new : DataFrame or dict of columns, optional
         As for :meth:`predict`.
     draws : int
-        How many.
+        Number of draws.
     what : {"uncensored", "latent", "observed", "conditional"}
-        Responses, with residuals that are correlated if ``rescor=True``; their curves without; responses clipped at
-        their limits; or what those of the rows of the fit may have been, given all that is known. Missing values are
-        not drawn given others.
+        Responses, with correlated residuals if ``rescor=True``; f without residuals; responses clipped at their limits;
+        or uncensored values of the rows of the fit given all data. Missing values are not drawn given others.
     exclude : str or list of str
-        Terms to set to zero, as ``"gp(x)"`` or ``"z"``; none with ``"conditional"``.
+        Terms to set to zero, e.g. ``"gp(x)"`` or ``"z"``; none with ``"conditional"``.
     response : str, optional
         Draw this response alone.
     rng : int or numpy Generator, optional
-        None is deterministic.
+        None gives the same result every time.
 
     Returns
     -------
     (draws, n, J) array
-        On the scale of the responses; ``"latent"`` of log-time families on the log scale. NaN where a row cannot be
-        drawn, or has no value to be conditional on. Of one ``response`` a DataFrame with a row for each row of the
-        data, a column for each draw.
+        On the scale of the responses; ``"latent"`` for log-time families on the log scale. NaN where a row cannot be
+        drawn, or has no value to be conditional on. For one ``response``, a DataFrame with a row for each row of the
+        data and a column for each draw.
 
     Raises
     ------
@@ -331,14 +332,14 @@ def posterior(
     exclude: str | Sequence[str] = (),
     response: str | None = None,
 ) -> Posterior:
-    """Mean and covariance of f of all responses in all rows together.
+    """Joint mean and covariance of f of all responses in all rows.
 
     Parameters
     ----------
     new, exclude
         As for :meth:`predict`.
     response : str, optional
-        Of this response alone.
+        Of this response only.
 
     Returns
     -------
@@ -346,7 +347,7 @@ def posterior(
         ``predict(what="latent")``, by response and row: on the scale of the response, of its logarithm for log-time
         families.
     covariance : DataFrame, (J n, J n)
-        In units of the two responses. NaN in rows that cannot be predicted.
+        In units of the two responses; NaN in rows that cannot be predicted.
 
     Raises
     ------

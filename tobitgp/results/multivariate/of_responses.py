@@ -1,6 +1,6 @@
 """Methods of one response applied to several responses: each in turn, or all of their values together.
 
-Tables of every response have its name as the first level of their columns, whatever they are about.
+Tables of every response have its name as the first level of their columns.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _RESPONSE = inspect.Parameter("response", inspect.Parameter.KEYWORD_ONLY, defaul
 
 
 def of_each(question: AskOne, rows: str = "", grid: Callable[[Any, Any], Array] | None = None) -> AskOne:
-    """A question of one response, asked of all, or of the one that ``response=`` names.
+    """A method of one response, applied to all, or to the one that ``response=`` names.
 
-    The argument ``rows``, the first, is a table of the rows requested, those of the fit without. Where ``grid`` gives
+    The argument ``rows``, the first, is a table of the rows requested, by default those of the fit. If ``grid`` gives
     the default of ``times``, the second, a table has the times of all responses.
     """
 
@@ -181,7 +181,7 @@ def _described(question: AskOne, ask: AskOne, whose: str) -> AskOne:
 def concordance_index(results: Fit) -> Any:
     """Concordance index of each response in the rows of the fit, between 0 and 1: a Series.
 
-    It is (MET2) of the theory pages, as of :attr:`GPResults.concordance_index_`.
+    It is (MET2) of the theory pages, as for :attr:`GPResults.concordance_index_`.
     """
     return pd.Series({name: results[name].concordance_index_ for name in results.parts.labels})
 
@@ -195,7 +195,7 @@ def score(
     weights: Any = None,
     response: str | None = None,
 ) -> float:
-    """Mean log predictive density of the values in new rows, each alone, or concordance of predicted medians.
+    """Mean log predictive density of the single values in new rows, or concordance of predicted medians.
 
     Parameters
     ----------
@@ -211,7 +211,8 @@ def score(
     Returns
     -------
     float
-        In nats, the mean over all values that are known; or the mean of the indices of the responses, between 0 and 1.
+        The mean in nats over all values that are not missing, or the mean concordance of the responses, between 0 and
+        1.
 
     Raises
     ------

@@ -31,10 +31,10 @@ from tobitgp.typing import Array
 
 
 class ResponseResults(GPResults):
-    """One response of a fit of several, ``res["y1"]``: as the results of a process with that response.
+    """One response of a fit of several, ``res["y1"]``: with the methods of a process for that response.
 
-    What is known about other responses in a new row does not enter. A value of a training row is judged by all other
-    values, those of its row among them where residuals are correlated.
+    Predictions of new rows ignore the other responses. A training value is compared with its prediction from all other
+    values, including those of its row if residuals are correlated.
     """
 
     _together: Any  # results of all responses

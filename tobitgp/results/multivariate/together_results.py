@@ -66,7 +66,7 @@ class TogetherResults(Results):
 
     @property
     def model(self) -> ModelView:
-        """Formula, specification and names of columns and parameters, as of :attr:`GPResults.model`."""
+        """Formula, specification and names of columns and parameters, as for :attr:`GPResults.model`."""
         parts, data = self._parts, ModelData(self._names, self._parts.covariates)
         return ModelView(parts.spec.formula, parts.spec, parts.spec.response.label, list(self._columns), data)
 

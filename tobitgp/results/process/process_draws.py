@@ -97,7 +97,7 @@ class JointProcess(JointPosterior):
     ) -> Iterator[LocationScale]:
         """Draws of the distributions of the response in all rows together, (n, s) at a time, of some cells at most.
 
-        Of an exponentiated response their means are over ``random`` terms that are left out, as over the noise.
+        For an exponentiated response, means average over the noise and over ``random`` terms that are left out.
         ``copies`` of the same rows, one after the other, have what features leave of f in common.
         """
         fitted, gp = self.parts.fitted, self.parts.gp

@@ -89,8 +89,8 @@ def sites(results: Fit) -> pd.DataFrame:
     is in nats. The index is that of the data; rows that were left out are NaN. A row with the weight c has c such
     sites, and the cavity leaves out one of them.
 
-    Uncensored rows under normal noise have the site N(f; y, sigma^2) of their own likelihood. Noise that is not
-    log-concave may give a negative variance; ``log_z`` is then NaN.
+    Uncensored rows with normal noise have their likelihood N(f; y, sigma^2) as site. Noise that is not log-concave may
+    give a negative variance; ``log_z`` is then NaN.
 
     Raises
     ------

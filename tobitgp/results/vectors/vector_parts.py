@@ -196,7 +196,7 @@ def vector_rows(rows: ResponseRows, weight: Array) -> tuple[VectorRows, BoolArra
 
 
 def known_vectors(ends: WideEnds) -> tuple[VectorRows, BoolArray]:
-    """Rows with ends (n, D), NaN where nothing is known of a response, and of which something is known."""
+    """Rows with ends (n, D), NaN where nothing is known about a response, and of which something is known."""
     missing = np.isnan(ends[0])
     lower, upper = np.where(missing, -np.inf, ends[0]), np.where(missing, np.inf, ends[1])
     return VectorRows(lower, upper, np.ones(len(lower))), np.asarray(~missing.all(axis=1))

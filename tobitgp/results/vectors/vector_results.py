@@ -112,7 +112,7 @@ class VectorMixtureResults(TogetherResults):
     Parameters
     ----------
     parts : VectorParts
-        What the fit was made from, and what it found.
+        The data and the estimates of the fit.
 
     Attributes
     ----------
@@ -360,17 +360,17 @@ class VectorMixtureResults(TogetherResults):
         return _PANELS(self, ax, response=response)
 
     def plot_components(self, pair: tuple[str, str] | None = None, *, ax: Any = None) -> Any:
-        """Draw the rows at two responses, with ellipses that hold half and 95% of each component.
+        """Draw the rows in two responses, with ellipses that contain 50% and 95% of each component.
 
-        Rows have the colour of their likeliest component. Those with a censored or missing value are open, at
-        ``impute()``.
+        Rows have the colour of their most probable component. Rows with a censored or missing value are drawn as open
+        points at ``impute()``.
 
         Parameters
         ----------
         pair : two str, optional
-            Names of the responses; the first two without.
+            Names of the responses; by default the first two.
         ax : matplotlib axes, optional
-            Where to draw.
+            Axes to draw on; new axes by default.
 
         Returns
         -------
