@@ -277,7 +277,7 @@ def test_a_warranty_forecast_counts_the_failures_that_come():
 T = [1.0, 2.0, 3.0]
 WRONG = [
     ("fit", {"durations": [1.0, np.nan]}, DataError, "durations=: positions 1 hold nan"),
-    ("fit", {"durations": [1.0, 0.0]}, DataError, "durations=: positions 1 hold 0; times are positive"),
+    ("fit", {"durations": [1.0, 0.0]}, DataError, "durations=: positions 1 hold 0; times must be positive"),
     ("fit", {"durations": []}, DataError, "durations=: a list of numbers"),
     ("fit", {"durations": ["a"]}, DataError, "durations=: a list of numbers"),
     ("fit", {"durations": T, "event_observed": [1, 0]}, DataError, "event_observed=: 2 values for 3 subjects"),

@@ -54,7 +54,7 @@ class BoxCoxParts(LikelihoodParts):
     shapes: ClassVar = {"* 2": "profile", "columns": "level!"}
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a fit that was read from a file."""
+        """Inconsistent parts of a fit that was read from a file."""
         if self.family is not BOXCOX or not self.last > 0.0 or self.profile is None:
             yield "its parts do not belong together"
 

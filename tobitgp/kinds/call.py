@@ -1,4 +1,4 @@
-"""A call of :func:`tobitgp.fit`: what it asks of the formula and the data, and the rows that these are read into."""
+"""A call of :func:`tobitgp.fit`: its arguments for the formula and the data, and the rows read from them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tobitgp.results.views import COUNTS, keep_covariates, plain_text
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a user asks of the formula and the data; how to fit these is asked by ``FitOptions``."""
+    """Arguments for the formula and the data; ``FitOptions`` has those for the fit."""
 
     formula: Any
     data: Any
@@ -158,7 +158,7 @@ class Rows:
         return replace(self, read=self.read.gather()) if isinstance(self.read, PartitionedData) else self
 
     def subjects(self, name: str) -> Any:
-        """What a column names in the rows used, (n,)."""
+        """Values of a column in the rows used, (n,)."""
         if isinstance(self.read, GatheredData):
             return self.read.partitioned.column(name, read_subjects)
         return read_subjects(name, self.call.data)[self.training.kept]

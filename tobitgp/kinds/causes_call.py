@@ -121,7 +121,7 @@ class Causes(Kind):
 
 
 def _of(cause: Cause, causes: tuple[Cause, ...], given: Mapping[Any, Any], name: str, column: str) -> Any:
-    """What was given for a cause."""
+    """The argument given for a cause."""
     unknown = [key for key in given if key not in causes]
     if unknown or cause not in given:
         listed, wrong = ", ".join(map(repr, causes)), unknown[0] if unknown else cause
@@ -228,5 +228,5 @@ def _check(kind: Kind, rows: Rows, cause: Cause, column: str) -> None:
     if events < size:
         raise DataError(
             f"The cause {cause!r} of {column!r} has {events} events, fewer than the {size} parameters of its "
-            f"model. Join it to another cause, or give it fewer terms by formula={cause: ...}."
+            f"model. Join it to another cause, or give it fewer terms by formula={{cause: ...}}."
         )

@@ -43,7 +43,7 @@ class CureParts(LikelihoodParts):
     shapes: ClassVar = {"* 4": "ends"}
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a cure model that was read from a file."""
+        """Inconsistent parts of a cure model that was read from a file."""
         if self.state.scale is None or not self.family.log_time or not self.last > 0.0 or self.ends is None:
             yield "its parts do not belong together"
 
@@ -232,7 +232,7 @@ def _known(
 
 
 def _warn_others(ends: Sequence[CureEnd], jacobian: float) -> None:
-    """Say that another maximum is nearly as high."""
+    """Warn that another maximum is nearly as high."""
     maxima = sorted((end for end in ends if end.converged), key=lambda end: -end.log_likelihood)
     others = [end for end in maxima if 1e-3 < maxima[0].log_likelihood - end.log_likelihood < NEAR]
     if others:
@@ -247,7 +247,7 @@ def _warn_others(ends: Sequence[CureEnd], jacobian: float) -> None:
 
 
 def warn_follow_up(seen: CensoredResponse) -> None:
-    """Say that the follow-up is too short to tell cured rows from late events."""
+    """Warn that the follow-up is too short to distinguish cured rows from late events."""
     exact = seen.lower == seen.upper
     event = (exact if exact.any() else np.isfinite(seen.upper)) & (seen.weight > 0.0)
     last, end = float(seen.lower[event].max()), float(seen.lower.max())

@@ -69,7 +69,7 @@ class DistributionalParts(LikelihoodParts):
         return self.model.components
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a fit that was read from a file."""
+        """Inconsistent parts of a fit that was read from a file."""
         read = [each.spec for each in self.state.formulas]
         alone = self.state.scale is None and read == list(self.spec.formulas)
         if not alone or not _is_read_as(self.formula, self.spec, hazards=self.baseline is not None, mixed=self.mixed):
@@ -103,12 +103,12 @@ class DistributionalParts(LikelihoodParts):
 
     @property
     def latency_words(self) -> str:
-        """What coefficients are of."""
+        """Quantities that the coefficients describe."""
         return "log times" if self.baseline is None else "log hazards (or odds, or probits)"
 
     @property
     def place_of_scale(self) -> int | None:  # type: ignore[override]
-        """Of log sigma among the parameters of rows, or of the shape of Weibull times, 1 / sigma."""
+        """Position of log sigma among the parameters of rows, or of the shape of Weibull times, 1 / sigma."""
         names = [each.name for each in self.model.parameters]
         name = "shape" if self._reciprocal else SIGMA
         return 1 + names.index(name) if name in names else None

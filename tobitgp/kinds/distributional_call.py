@@ -104,7 +104,7 @@ class Distributional(Kind):
 def _completed(
     given: Mapping[str, str], hazard: PH | None, functions: Any
 ) -> Callable[[ModelSpec, Any, list[Any]], ModelSpec]:
-    """What adds the formulas of the parameters to a specification."""
+    """A function that adds the formulas of the parameters to a specification."""
 
     def complete(spec: ModelSpec, family: Any, columns: list[Any]) -> ModelSpec:
         if spec.mixture is not None or spec.processes:

@@ -1,4 +1,4 @@
-"""What users give to fits by maximum likelihood, read and checked; what these warn of, and hold."""
+"""Arguments of fits by maximum likelihood, read and checked; their warnings and fixed values."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def of_maximum(
 
 
 def warn_of(maximum: Maximum) -> None:
-    """Say why there is no maximum, or that it lies at a bound."""
+    """Explain why there is no maximum, or that it lies at a bound."""
     if maximum.message != "converged":
         category = BoundaryWarning if maximum.converged else ConvergenceWarning
         warnings.warn(maximum.message, category, stacklevel=user_level())

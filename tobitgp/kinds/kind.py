@@ -24,7 +24,7 @@ from tobitgp.results.likelihood.kinds import results_of
 
 
 class Kind:
-    """What a kind of fit declares; what it does not override is that of rows as they are in the data."""
+    """Declarations of a kind of fit; the defaults are for rows as in the data."""
 
     has_posterior = True  # beside a maximum of a likelihood
     takes_rescor = False  # whether ``rescor=`` says something of it

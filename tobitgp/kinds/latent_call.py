@@ -103,7 +103,7 @@ class Latent(Kind):
 def _parts(
     rows: LatentRows, found: list[LatentMaximum], own: ResponseEnds, centre: Array, scale: Array, jacobian: float
 ) -> LatentParts:
-    """What results are made of; the bound in units of the responses has their Jacobian."""
+    """The parts of results; the bound in units of the responses includes their Jacobian."""
     state, elbos = found[0].state, np.array([each.elbo + jacobian for each in found])
     start = LatentProcesses(state.inducing, state.scales, posterior_weights(state.psi, own, state.scales))
     near = start.refined(state.inputs, own)
@@ -156,7 +156,7 @@ def _units(ends: ResponseEnds) -> tuple[Array, Array]:
 
 
 def _reporter(on_step: Callable[[Step], None] | None, n: int) -> Callable[[int, float], None] | None:
-    """What the search tells after each iteration."""
+    """Progress of the search after each iteration."""
     if on_step is None:
         return None
     return lambda number, value: on_step(Step("latent", number, value, rows=n))

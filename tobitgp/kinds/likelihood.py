@@ -116,7 +116,7 @@ class LikelihoodParts(Source):
         raise NotImplementedError
 
     def why_not_nested(self, smaller: LikelihoodParts) -> str:
-        """What keeps a model of this family from being a case of this one, apart from its columns; empty without."""
+        """Why a model of this family is not nested in this one, apart from its columns; empty if it is."""
         if self.components != smaller.components:
             return "their numbers of components differ, where the statistic has no chi-squared distribution"
         if type(self) is not type(smaller):
@@ -145,7 +145,7 @@ class LikelihoodParts(Source):
         return np.ones(change.shape[1], dtype=np.bool_)
 
     def known(self, response: CensoredResponse, labels: Any = None) -> CensoredResponse:
-        """What is known about rows, if that may have been seen."""
+        """The responses of rows, if they are possible under the family."""
         check_response(response, log_time=self.family.log_time, labels=labels)
         return response
 
@@ -167,7 +167,7 @@ class LikelihoodParts(Source):
 
     @property
     def family_words(self) -> str:
-        """What the family is called."""
+        """Name of the family."""
         return self.family.name
 
     def holds_distribution(self, other: Any) -> bool:
@@ -302,7 +302,7 @@ class LikelihoodParts(Source):
         return response.entry, response.exit
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a fit that was read from a file."""
+        """Inconsistent parts of a fit that was read from a file."""
         shape = self.maximum.shape
         if self.spec.processes or self.maximum.scores is not None or self.cov_type not in KINDS:
             yield "its parts do not belong together"
@@ -316,7 +316,7 @@ class LikelihoodParts(Source):
         return self.at(self.predictors(self.rows.design))
 
     def drawn_in_training(self, rows: slice, change: Array) -> list[Any]:
-        """The same of some rows, (n, s) each, where the parameters move by ``change`` (k, S)."""
+        """The same for some rows, (n, s) each, where the parameters move by ``change`` (k, S)."""
         return drawn_rows(self, self.rows.design.rows(rows), change)
 
 

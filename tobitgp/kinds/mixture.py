@@ -80,7 +80,7 @@ class MixtureParts(Source):
     }
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a mixture that was read from a file."""
+        """Inconsistent parts of a mixture that was read from a file."""
         fit, model = self.fit, self.fit.model
         if self.spec.mixture is None or fit.k != model.k or fit.k < 1 or self.covariance is None:
             yield "its parts do not belong together"
@@ -182,7 +182,7 @@ def covariance_of(parts: MixtureParts, kind: CovKind = "linear_response") -> Arr
 
 
 def warn_without_errors(fit: MixtureFit, V: Array) -> None:
-    """Say why some parameters have no standard error, and what helps."""
+    """Explain why some parameters have no standard error, and what helps."""
     names, held = np.array(fit.names), held_parameters(fit)
     unknown = np.isnan(np.diag(V)) & ~held
     notes = []

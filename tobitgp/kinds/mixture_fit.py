@@ -46,7 +46,7 @@ _OF_OTHERS: dict[str, tuple[Any, str]] = {
 
 
 def refuse_with_mixture(given: Mapping[str, Any]) -> None:
-    """Raise an error for options that make no sense for a mixture."""
+    """Raise an error for options that are invalid for a mixture."""
     for name, value in given.items():
         nothing, what = _OF_OTHERS[name]
         empty = isinstance(value, Mapping) and not value

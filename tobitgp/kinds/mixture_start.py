@@ -25,7 +25,7 @@ _NAMED = re.compile(r"(\w+)\[(\d+)\]")
 def read_mixture_start(
     start: Any, numbers: Sequence[int], family: MixtureFamily, training: TrainingData | PartitionedData
 ) -> GivenStart | None:
-    """What ``start=`` of :func:`tobitgp.fit` says of a mixture."""
+    """Starting values of a mixture from ``start=`` of :func:`tobitgp.fit`."""
     if not is_given(start):
         return None
     if len(numbers) > 1:

@@ -62,7 +62,7 @@ class ParametricParts(LikelihoodParts):
     shapes: ClassVar = {"groups 2": "frailties!"}
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a fit that was read from a file."""
+        """Inconsistent parts of a fit that was read from a file."""
         written, knots = self.written, np.array(getattr(self.baseline, "knots", (0.0, 1.0)), dtype=np.float64)
         known = self.family.name in LINKS.values() and self.state.scale is None and self.last > 0.0
         if not known or written.linear != self.spec.formula or len(knots) < 2 or not (np.diff(knots) > 0.0).all():
@@ -295,7 +295,7 @@ def _by_subjects(maximum: Maximum, seen: Outcome, code: IntArray) -> tuple[Maxim
 
 
 def _warn_unit(weight: Array) -> None:
-    """Say that the unit of sampling weights matters with frailties."""
+    """Warn that the unit of sampling weights matters with frailties."""
     mean = float(weight[weight > 0.0].mean())
     if not np.isclose(mean, 1.0, rtol=_UNIT):
         warnings.warn(
@@ -349,7 +349,7 @@ def baseline_of(
 
 
 def _warn_level(baseline: SplineBaseline, c: Array) -> None:
-    """Say at which times a spline is held level, where it would fall without the bound."""
+    """Warn of times at which a spline is held constant, because it would decrease without the bound."""
     v, slope = baseline.lowest(list(c))
     held = np.exp(v[slope <= _LEVEL * slope.max(axis=0)])
     if len(held):

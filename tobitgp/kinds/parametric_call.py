@@ -93,7 +93,7 @@ class ParametricHazards(Kind):
         return fit_maximum(rows, asked, fitter, clusters, fixed=asked.fixed, start=asked.start)
 
     def posterior(self, rows: BaselineRows, asked: FitOptions) -> Any:
-        """What only a posterior has raises an error, except for values to start from."""
+        """Raise an error for options of a posterior, except for starting values."""
         return self.maximum(rows, asked)
 
     def baseline_size(self, rows: BaselineRows) -> int:

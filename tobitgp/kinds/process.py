@@ -67,7 +67,7 @@ class Process(Source):
         raise NotImplementedError
 
     def joined(self, each: Sequence[Nodes]) -> Nodes:
-        """What is known about rows, from what every fit knows of f."""
+        """Nodes of rows, from those of f in every fit."""
         raise NotImplementedError
 
 
@@ -86,7 +86,7 @@ class ProcessParts(Process):
     covariates: pd.DataFrame | None = None
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a process that was read from a file."""
+        """Inconsistent parts of a process that was read from a file."""
         yield from process_inconsistencies(self.gp, self.fitted, self.spec, self.state)
 
     @property
@@ -151,7 +151,7 @@ class ScaledFit(NamedTuple):
         return self.fit.gp.family.log_time
 
     def nodes(self, nodes: Nodes) -> Nodes:
-        """What is known about the response in rows, from what is known about f."""
+        """Nodes of the response in rows, from those of f."""
         return nodes if self.power is None else PowerNodes.of([nodes], np.ones(1), np.array([self.power]))
 
     def response(self, y: LocationScale) -> RowDistributions:
@@ -171,7 +171,7 @@ class ScaledFit(NamedTuple):
             return np.log(np.maximum(y, 0.0)) if self.log_time else y
 
     def fitted(self, response: CensoredResponse, labels: npt.NDArray[Any] | None = None) -> CensoredResponse:
-        """What is known about rows of what was fitted."""
+        """Responses of rows as they were fitted."""
         if self.power is None:
             return response
         named = np.arange(len(response.lower), dtype=object) if labels is None else labels
@@ -182,7 +182,7 @@ class ScaledFit(NamedTuple):
         return outcome(self.fitted(response, labels), log_time=self.log_time, labels=labels)
 
     def log_jacobian(self, response: CensoredResponse) -> Array:
-        """What the log density of rows on the scale of f needs to be that of the response, (n,)."""
+        """Log Jacobian: log density of the response minus that on the scale of f, (n,)."""
         if self.power is not None:
             return row_jacobians(response, self.power)
         exact = (response.lower == response.upper) & self.log_time

@@ -145,7 +145,7 @@ def _warn_one_exact(counts: IntArray, gamma: Array) -> None:
     if not np.isnan(gamma).any() or n == 1 or exact != 1 or bounded > 1:
         return
     warnings.warn(
-        "Only one row is uncensored, so that the limits alone determine sigma. Fix it by fixed={'sigma': ...}, "
+        "Only one row is exact, so that the limits alone determine sigma. Fix it by fixed={'sigma': ...}, "
         "or fit a "
         "posterior by method='ep'.",
         BoundaryWarning,

@@ -52,7 +52,7 @@ def cavities(parts: Process) -> Nodes:
 
 
 def _fitted_cavities(parts: ProcessParts) -> Nodes:
-    """That of one fit."""
+    """Cavities of one fit."""
     copies = np.maximum(parts.rows.response.weight, 1.0)
     design, scale = parts.gp.judged(parts.rows.design), parts.gp.problem.units.scale
     order = parts.gp.problem.order
@@ -94,7 +94,7 @@ def noise_free_cavities(parts: ProcessParts, point: FeaturePosterior) -> tuple[A
 
 
 def _pair_cavities(parts: ProcessParts, point: FeaturePosterior, copies: Array) -> Pair:
-    """The same of f and log sigma."""
+    """The same for f and log sigma."""
     design = parts.gp.judged(parts.rows.design)
     mean, V, d = point.pair(parts.gp.inputs(design))
     c = pair_cavities(mean, V, site_order(point, parts.gp.problem.order), copies)

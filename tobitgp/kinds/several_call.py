@@ -75,7 +75,7 @@ class StackFitter:
         return found
 
     def held(self, fitted: GPResults) -> Held:
-        """What fits other rows with the hyper-parameters of a fit."""
+        """A function that fits other rows with the hyper-parameters of a fit."""
         return Held(self, fitted.hyperparameters, fitted.parts.gp.problem.units.w_centre)
 
 

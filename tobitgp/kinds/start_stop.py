@@ -39,7 +39,7 @@ class StartStopParts(LikelihoodParts):
     code: IntArray | None = None  # (n,), subject of each training row
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a fit that was read from a file."""
+        """Inconsistent parts of a fit that was read from a file."""
         alone = self.state.scale is None and self.family.log_time and self.code is None
         if not alone or not self.id or not 0 < self.subjects <= self.facts.n or not self.subject_weight > 0.0:
             yield "its parts do not belong together"

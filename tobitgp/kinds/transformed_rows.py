@@ -41,7 +41,7 @@ def transformed(training: TrainingData, power: float, log_unit: float = 0.0) -> 
 
 
 def transformed_response(response: CensoredResponse, power: float, log_unit: float = 0.0) -> CensoredResponse:
-    """What is known about a positive response after the transformation."""
+    """A positive response with its limits after the transformation."""
     names = ("lower", "upper", "limit_lower", "limit_upper", "entry", "exit")
     ends: dict[str, Any] = {
         name: transformed_values(getattr(response, name), power, log_unit, lowest=name == "upper") for name in names
@@ -65,5 +65,5 @@ def row_jacobians(response: CensoredResponse, power: float, log_unit: float = 0.
 
 
 def log_jacobian(response: CensoredResponse, power: float, log_unit: float = 0.0) -> float:
-    """What the log likelihood of transformed rows needs to be that of the response, (BC2)."""
+    """Log Jacobian: log likelihood of the response minus that of the transformed rows, (BC2)."""
     return float(response.weight @ row_jacobians(response, power, log_unit))

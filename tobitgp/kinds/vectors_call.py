@@ -108,14 +108,14 @@ class Vectors(Kind):
 
 
 def _weighted(seen: SeenResponse, weight: Array) -> SeenResponse:
-    """What is known about a response in rows of positive weight."""
+    """Values and limits of a response in rows of positive weight."""
     used = weight[seen.rows] > 0.0
     response = replace(seen.response.rows(used), weight=weight[seen.rows][used])
     return seen._replace(rows=seen.rows[used], response=response)
 
 
 def _check(label: str, seen: SeenResponse) -> None:
-    """Raise an error for a response of which nothing says where it lies, or that has one value."""
+    """Raise an error for a response with one-sided limits only, or with a single value."""
     response = seen.response
     if np.isfinite(response.entry).any() or np.isfinite(response.exit).any():
         raise SpecError(f"{label}: late entry and truncation are not supported with mixtures of vectors. Fit it alone.")

@@ -64,7 +64,7 @@ def _of_parameters(name: str) -> Callable[..., Array]:
 
 
 class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
-    """What the fitters have in common: the fit, and its curves."""
+    """Common parts of the fitters: the fit and its curves."""
 
     _bounds: list[Any] = []  # noqa: RUF012  # lifelines reads both before there is a fit
     _fitted_parameter_names: list[str] = []  # noqa: RUF012
@@ -124,7 +124,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
 
     @cached_property
     def _times(self) -> Times:
-        """What is known about the durations of any subject."""
+        """Durations of the subjects, with their censoring."""
         found: Times = self.results_._time_rows(pd.DataFrame(index=[0]), (), bands=True).times
         return found
 
@@ -172,7 +172,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
     _density = _of_parameters("_density")
 
     def _question(self, name: str, times: Any) -> tuple[Question, Any]:
-        """What a curve of lifelines asks, and what answers it."""
+        """Request of a curve of lifelines, and its answer."""
         at = np.asarray(times, dtype=np.float64).reshape(1, -1)
         return _QUESTIONS[name](self._times.positive, at), self._times.posterior
 
@@ -201,7 +201,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         return limits.set_axis(["lower-bound", "upper-bound"], axis=1)
 
     def __getattr__(self, name: str) -> Any:
-        """Say why a name of lifelines has no value."""
+        """Explain why a name of lifelines has no value."""
         if name.startswith("_") or name not in {*UNIVARIATE_NAMES, "results_"}:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         if "results_" not in self.__dict__:

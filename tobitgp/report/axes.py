@@ -49,7 +49,7 @@ def shorten(text: str) -> str:
 
 
 def shorten_all(texts: Sequence[str]) -> list[str]:
-    """The same of several; those that would look alike keep their ends too, or are left as they are."""
+    """The same for several; those that would look alike keep their ends too, or are left as they are."""
     short = [shorten(text) for text in texts]
     if len(set(short)) == len(set(texts)):
         return short

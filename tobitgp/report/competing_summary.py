@@ -42,7 +42,7 @@ _INCIDENCE = "predict_cumulative_incidence() gives the probability of each cause
 
 
 def cause_words(results: Fit, alpha: float) -> Words:
-    """What a summary says of competing risks: a table for each cause."""
+    """Contents of the summary of competing risks: a table for each cause."""
     counts, facts, tables = results.counts, [("Causes:", str(len(results._causes)))], []
     for cause, fit in results.parts.fits.items():
         tables.append(SummaryTable("coef", rows_of(fit._parameter_frame(alpha), slice(6)), of=f"{cause}:"))

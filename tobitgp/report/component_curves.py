@@ -40,7 +40,7 @@ def plot_component_curves(results: Any, x: str | None, ax: Any = None) -> Any:
     if x is not None and x not in columns:
         listed = ", ".join(map(repr, columns)) or "none"
         raise SpecError(
-            f"x={x!r}: x must be a column of numbers of this model{nearest(str(x), columns)}. It has {listed}."
+            f"x={x!r}: x must be a column of numbers of this model{nearest(str(x), columns)}. The model has {listed}."
         )
     column = columns[0] if x is None else x
     ax = given_or_new(ax)

@@ -40,7 +40,7 @@ _WIDTH = 0.5  # of what stands at one level
 
 @dataclass(frozen=True, slots=True)
 class EffectFigure:
-    """What is drawn."""
+    """Description of what is drawn."""
 
     results: Fit
     x: str
@@ -179,7 +179,7 @@ def _draw_levels(ax: Any, table: pd.DataFrame, colour: str, shift: float, label:
 
 
 def _draw_data(ax: Any, effect: EffectFigure, levels: list[Any] | None) -> None:
-    """What is known about the rows: their responses, or where a probability is drawn ticks at the column's values."""
+    """Data of the rows: their responses or, if a probability is drawn, ticks at the values of the column."""
     rows, values = effect.results.parts.rows.response, effect.results.parts.covariates[effect.x]
     if levels is None:
         x = place(values)

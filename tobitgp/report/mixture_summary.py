@@ -48,7 +48,7 @@ _COMPONENTS = LEVELS[1:-1]
 
 
 def mixture_words(results: Fit, alpha: float = 0.05, kind: CovKind | None = None) -> Words:
-    """What a summary says of a fitted mixture."""
+    """Contents of the summary of a fitted mixture."""
     fit, family = results.parts.fit, results.parts.family
     model = [
         (RESPONSE, results.model.endog_names),
@@ -82,7 +82,7 @@ def component_number(results: Fit) -> str:
 
 
 def _notes(results: Fit, kind: CovKind | None) -> Notes:
-    """What a reader should know."""
+    """Notes for the reader."""
     parts, fit = results.parts, results.parts.fit
     warnings = list(fit.notes)
     if not results.converged:

@@ -118,7 +118,7 @@ def _estimates(summary: Any) -> str:
 
 
 def _diagnostics(results: Any) -> str:
-    """What ``check`` says, or why it says nothing."""
+    """Findings of ``check``, or why there are none."""
     try:
         table = results.check().table
     except SpecError as error:

@@ -1,4 +1,4 @@
-"""What summaries say of processes, also after power transformations."""
+"""Contents of summaries of processes, also after power transformations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _NO_EVIDENCE = {
 
 
 def process_words(results: Fit, alpha: float = 0.05) -> Words:
-    """What a summary says of a fitted Gaussian process."""
+    """Contents of the summary of a fitted Gaussian process."""
     criteria: dict[str, float | str] = {f"Log evidence ({results.evidence_kind}):": results.log_evidence}
     if not results.parts.noise_free:
         criteria["ELBO:"] = results.elbo
@@ -57,7 +57,7 @@ def process_words(results: Fit, alpha: float = 0.05) -> Words:
 
 
 def power_words(results: Any, alpha: float = 0.05) -> Words:
-    """What a summary says of a process, or a regression with priors, after a power transformation."""
+    """Contents of the summary of a process, or a regression with priors, after a power transformation."""
     model = [
         (RESPONSE, results.model.endog_names),
         ("Family:", "boxcox"),
@@ -160,7 +160,7 @@ def _tables(results: Fit, alpha: float) -> list[SummaryTable]:
 
 
 def curve_names(parts: ProcessParts) -> dict[str, str]:
-    """What tables call the sd of a process with a linear effect, by the name of the parameter."""
+    """Labels in tables of the sd of a process with a linear effect, by the name of the parameter."""
     names = [term.name for term in parts.gp.terms if term.line]
     return {f"sd({name})": f"sd (curve) {name}" for name in names}
 
@@ -242,7 +242,7 @@ def _scale_at_means(results: Fit) -> str:
 
 
 def _of_scales(results: Fit) -> str:
-    """What differs of coefficients of log sigma."""
+    """Notes on coefficients of log sigma."""
     return ", for log(sigma)[...] on their own scale" if "scale" in results.parts.fitted.parameters.roles else ""
 
 

@@ -35,7 +35,7 @@ from tobitgp.results.words import SummaryTable, Words, not_converged, noted, row
 
 
 def several_words(results: Fit, alpha: float) -> Words:
-    """What a summary says of several responses: all parameters, in the units of the responses."""
+    """Contents of the summary of several responses: all parameters, in the units of the responses."""
     rows, p = rows_of(parameter_frame(results, alpha), slice(6)), len(results._columns)
     model = [
         ("Responses:", str(len(results.parts.labels))),

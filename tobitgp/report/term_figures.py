@@ -141,7 +141,7 @@ def label_axis(ax: Any, column: str, x: Any, *, side: Literal["x", "y"] = "x", s
 
 
 def curve_words(results: Fit) -> str:
-    """What the curve of a figure is."""
+    """Label of the curve of a figure."""
     return "estimate" if results.method == "mle" else "posterior mean of f"
 
 
@@ -212,7 +212,7 @@ class Panel:
 
     @property
     def label(self) -> str:
-        """What is drawn."""
+        """Description of what is drawn."""
         return f"slope of {' times '.join(self.slope)}" if self.slope else self.term
 
 

@@ -24,7 +24,7 @@ _ERRORS = (
 
 
 def vector_words(results: Any, alpha: float) -> Words:
-    """What a summary says of a mixture of vectors."""
+    """Contents of the summary of a mixture of vectors."""
     fit = results.parts.fit
     model = [
         ("Responses:", str(len(results.responses))),

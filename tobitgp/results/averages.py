@@ -59,7 +59,7 @@ class Population:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What is averaged."""
+    """The quantity to average."""
 
     what: str
     times: Array  # (m,); of what is at no times one that is not used
@@ -116,7 +116,7 @@ class Averages:
         raise NotImplementedError
 
     def contrast(self, level: float | None, *, ratio: bool) -> dict[str, Array]:
-        """The same of the first setting less the second, or over it, (m,) each."""
+        """The same for the first setting less the second, or over it, (m,) each."""
         raise NotImplementedError
 
     def drawn(self, draws: int, rng: np.random.Generator) -> DrawnAverages:
@@ -146,7 +146,7 @@ class Estimated(Averages):
             return _normal(a / b if ratio else a - b, se, level, "log" if ratio else "identity")
 
     def drawn(self, draws: int, rng: np.random.Generator) -> DrawnAverages:
-        """See `Averages`; settings by themselves, normal on the scale of the link."""
+        """See `Averages`; each setting separately, normal on the scale of the link."""
         se, link = self.statistics(None)["se"], self.sought.link
         moves = (se / _stretch(self.estimate, link))[..., None] * rng.standard_normal((*se.shape, draws))
         return DrawnAverages(UNLINK[link](_LINKS[link](self.estimate)[..., None] + moves))

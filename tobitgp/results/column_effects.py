@@ -205,7 +205,7 @@ def _can_change(results: Fit, name: str, asked: EffectRequest) -> bool:
 
 
 def _numbers(parts: Any, asked: EffectRequest, names: list[str]) -> list[str]:
-    """Those columns that can change by a share of their value, with a warning of factors, which cannot."""
+    """Columns that can change in proportion to their value, with a warning of factors, which cannot."""
     factors = [name for name in names if column_levels(parts, name) is not None]
     if factors:
         one = len(factors) == 1

@@ -18,7 +18,7 @@ _WINDOW = ("entry", "exit")
 
 
 class Subject(NamedTuple):
-    """What a model is a model of."""
+    """Rows and response of a model."""
 
     training: TrainingData | None  # none where the rows were not kept
     counts: Mapping[str, int]  # as in TrainingData
@@ -29,7 +29,7 @@ class Subject(NamedTuple):
 
     @property
     def treatments(self) -> frozenset[str]:
-        """What may have become of the censored rows; empty where there are none."""
+        """Treatments of the censored rows; empty if there are none."""
         if not any(self.counts[kind] for kind in COUNTS[1:4]):
             return frozenset()
         if self.modelled:
@@ -40,7 +40,7 @@ class Subject(NamedTuple):
 
 
 def subject_of(results: Any) -> Subject:
-    """What a fitted model is a model of."""
+    """Rows and response of a fitted model."""
     columns, parts = tuple(results.model.exog_names), results.parts
     modelled, counting = parts.facts.any_censored, is_of_counts(parts.family)
     return Subject(parts.training, parts.facts.counts, results.nobs, columns, modelled, counting)

@@ -278,7 +278,7 @@ def conformalise(results: Fit, calibration: Frame, what: str = "uncensored") -> 
 
 
 def _warn_training(results: Fit, seen: CensoredResponse) -> None:
-    """Say that the rows are those of the fit."""
+    """Warn that the rows are those of the fit."""
     training = results.parts.training
     if training is None:
         return

@@ -38,7 +38,7 @@ class Change:
     value: Array | None = None  # (n,), of a column of numbers
 
     def multiplier(self, *, by_share: bool) -> Array:
-        """What a change of each row is multiplied by, (n,): the value of a column that changes by shares of it."""
+        """Factor of the change of each row, (n,): the value of a column with proportional changes."""
         return self.value if by_share and self.value is not None else np.ones_like(self.width)
 
 

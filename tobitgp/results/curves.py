@@ -1,4 +1,4 @@
-"""Curves of survival and hazard over time, in lifelines' words."""
+"""Curves of survival and hazard over time, as in lifelines."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ def rows_of(results: Fit, df: Frame | None, exclude: Any = (), *, bands: bool = 
 
 
 def warn_of_tail(results: Fit, times: Array) -> None:
-    """Say that an area depends on times that no one was followed to."""
+    """Warn that an area depends on times that no one was followed to."""
     if results.parts.training is None or results._averages_warn:
         return
     ends = np.concatenate(results._training_ends()[:2])

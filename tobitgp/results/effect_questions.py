@@ -1,4 +1,4 @@
-"""What marginal effects are of: a functional of the response in rows, and whether changes of it are proportional."""
+"""Quantities of marginal effects: a functional of the response in rows, and whether its changes are proportional."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Effect(NamedTuple):
     rounding: float = 0.0  # of the value, below which a difference of numbers says nothing
 
     def rounded(self) -> Effect:
-        """The same with 0 for what rounding may have made."""
+        """The same with 0 for effects below rounding error."""
         value = np.where(np.abs(self.value) <= self.rounding, 0.0, self.value)
         return self._replace(
             value=value, variance=np.where(np.sqrt(self.variance) <= self.rounding, 0.0, self.variance)
@@ -91,7 +91,7 @@ class EffectRequest(NamedTuple):
         return f"{self.method[:2]}/{self.method[2:]}" if contrast == SLOPE else contrast
 
     def question(self, positive: bool, rows: ChangedRows) -> Question:
-        """Of rows."""
+        """The functional in rows."""
         n = len(rows.limits.lower)
         at = np.full(n, self.value)
         if self.what == "sigma":
@@ -139,7 +139,7 @@ class EffectRequest(NamedTuple):
         return self.scaled(by_point(nodes, nodes.values(question), J))
 
     def of_all(self, question: Question, nodes: Nodes) -> Array:
-        """The same of the average over design points, (n,)."""
+        """The same for the average over design points, (n,)."""
         if self.what == "sigma":
             return self.scaled(np.exp(nodes.weight @ (np.log(nodes.sigma) + 0.0 * nodes.mean)))
         if self.what in BETWEEN:

@@ -93,8 +93,8 @@ def hazard_ratios(
     age  0.016     0.009      1.016  0.998  1.035  1.769  0.077
     sex -0.507     0.167      0.602  0.434  0.836 -3.033  0.002
     >>> res.hazard_ratios(at={"age": [50, 70]}, reference={"age": 60})["exp(coef)"].round(3)
-    age = 50 against 60    0.850
-    age = 70 against 60    1.177
+    age = 50 vs 60    0.850
+    age = 70 vs 60    1.177
     Name: exp(coef), dtype: float64
     """
     table: pd.DataFrame = results._ratio_table(alpha, terms, at, reference)
@@ -261,7 +261,7 @@ def _rows_against(results: Fit, at: pd.DataFrame, reference: dict[str, Any], onl
 
 
 def _label(row: pd.Series[Any], value: dict[str, Any]) -> str:
-    """What a row differs in from another, and what both have."""
+    """Label of two rows: their different values, and common ones."""
     words = []
     for name, low in value.items():
         shown, other = _shown(row[name]), _shown(low)

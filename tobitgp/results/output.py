@@ -135,7 +135,7 @@ def response(results: Fit) -> str:
 
 
 def stat_labels(results: Fit) -> dict[str, str]:
-    """What the numbers below the coefficients are called."""
+    """Labels of the numbers below the coefficients."""
     return dict(STAT_LABELS)
 
 

@@ -67,7 +67,7 @@ def holds_parts(subject: npt.NDArray[Any]) -> bool:
 
 
 def subjects_of(subject: npt.NDArray[Any] | None, weight: Array) -> dict[str, Any]:
-    """What a fit remembers of subjects (n,) of whom some have several rows; nothing of rows by themselves."""
+    """Stored subjects (n,) of a fit if some have several rows; otherwise nothing."""
     if subject is None or not holds_parts(subject):
         return {}
     code = pd.factorize(subject)[0]

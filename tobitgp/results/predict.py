@@ -49,7 +49,7 @@ QuestionOf = Callable[[bool, Asked], Question]
 
 
 def whats(known: tuple[str, ...] = WHATS) -> tuple[str, ...]:
-    """What is predicted: what is ``known``, and what else the registry of questions has."""
+    """Quantities to predict: those ``known``, and others in the registry."""
     return (*known, *(name for name in QUESTIONS if name not in WHATS))
 
 

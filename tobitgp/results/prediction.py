@@ -386,5 +386,5 @@ def predict_table(
 
 
 def location(results: Fit) -> Array:
-    """What is expected of the training rows, (n,), larger of larger responses."""
+    """Predictions of the training rows, (n,), which increase with the response."""
     return predict(results, None, "latent").to_numpy()[results.parts.rows.kept]

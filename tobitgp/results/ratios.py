@@ -29,7 +29,7 @@ class Compared(NamedTuple):
 
 
 class RatioKind(NamedTuple):
-    """What is the same at all times: its column in tables, and the sign of a difference of f in its logarithm."""
+    """The ratio that is constant over time: its column in tables, and the sign of differences of f in its log."""
 
     name: str
     sign: float

@@ -42,14 +42,14 @@ class Tails(NamedTuple):
 
     @classmethod
     def of(cls, y: RowDistributions, response: CensoredResponse, window: tuple[Array, Array] | None = None) -> Tails:
-        """Of distributions of the response, in a window that is that of the response where none is given."""
+        """Tails of distributions of the response; the window is that of the response by default."""
         entry, exit = window or (response.entry, response.exit)
         within = y.log_mass(entry, exit)
         return cls(lambda low, high: y.log_mass(low, high) - within, *response.within_window, entry, exit)
 
     @classmethod
     def of_survival(cls, log_survival: Callable[[Array], Array], response: CensoredResponse) -> Tails:
-        """Of log probabilities of surviving finite times."""
+        """Tails from log probabilities of surviving finite times."""
 
         def left(at: Array) -> Array:
             inside = np.isfinite(at)

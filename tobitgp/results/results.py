@@ -109,12 +109,12 @@ class Results:
 
     @property
     def _specifications(self) -> list[ModelSpec]:
-        """What was understood of the formulas."""
+        """Specification of the formulas."""
         return [self._parts.spec]
 
     @property
     def _subjects(self) -> Mapping[Any, Subject]:
-        """What this is a model of; of several causes by cause."""
+        """Rows and response of the model; by cause for several causes."""
         return {None: subject_of(self)}
 
     @property
@@ -178,12 +178,12 @@ class Results:
 
     @property
     def _written(self) -> str:
-        """What was written, in a line."""
+        """The formula in one line."""
         return str(self._parts.spec.written_as(self.formula))
 
     @property
     def _column_texts(self) -> tuple[str, ...]:
-        """What mentions the columns that new data need."""
+        """Texts that mention the columns required in new data."""
         weight = getattr(self._parts.state, "var_weight", None)
         return (self._written, *(weight[:1] if weight else ()))
 
@@ -213,7 +213,7 @@ class Results:
 
     @property
     def _whats(self) -> tuple[str, ...]:
-        """What is predicted, the default first."""
+        """Quantities that ``predict`` supports, the default first."""
         return whats()
 
     @property
@@ -233,12 +233,12 @@ class Results:
         raise unavailable(self, "what='conditional'", "conditional")
 
     def _terms(self, asked: Asked) -> Mapping[str, Nodes | Estimates]:
-        """What is known about every term of the location in rows."""
+        """Posterior of every term of the location in rows."""
         raise unavailable(self, "what='terms'", "terms")
 
     @property
     def _drawn(self) -> tuple[str, ...]:
-        """What ``sample`` draws."""
+        """Quantities that ``sample`` supports."""
         return DRAWN
 
     def _refuse_dependent(self, question: str) -> None:
@@ -246,7 +246,7 @@ class Results:
 
     @property
     def _joint(self) -> JointPosterior:
-        """What is known about rows together."""
+        """Joint posterior of rows."""
         raise unavailable(self, "The joint distribution of rows", "posterior")
 
     def _drawn_times(
@@ -304,7 +304,7 @@ class Results:
         return self._time_rows(None, (), bands=False).times
 
     def _scores(self, df: Frame, scoring_method: str) -> Scores:
-        """What new rows score."""
+        """Scores of new rows."""
         rows = self._read_scored(df, "score()")
         values = self._likelihoods(rows) if scoring_method == "log_likelihood" else self._order(rows.asked)
         seen = rows.response
@@ -315,7 +315,7 @@ class Results:
         return Times.of(self._posterior(asked, bands=False)).order()
 
     def _training_ends(self) -> tuple[Array, Array, Array]:
-        """What is known about the training rows, and their weights."""
+        """Limits of the training rows, and their weights."""
         response = self._parts.rows.response
         return response.lower, response.upper, response.weight
 
@@ -341,7 +341,7 @@ class Results:
     if TYPE_CHECKING:  # what each kind states, and what only some kinds have
 
         def _criterion(self) -> tuple[str, str]:
-            """What the fit is compared by, and its value in words."""
+            """Criterion of comparisons of the fit, and its value in words."""
 
         @property
         def method(self) -> str:
@@ -349,7 +349,7 @@ class Results:
 
         @property
         def evidence_kind(self) -> str:
-            """What the fit is compared by."""
+            """Criterion of comparisons of the fit."""
 
         @property
         def converged(self) -> bool:
@@ -368,7 +368,7 @@ class Results:
             """Maximised log likelihood."""
 
         def _posterior(self, asked: Asked, *, bands: bool) -> Nodes | Estimates:
-            """What is known about the distribution of the response in rows; ``bands`` if errors will be requested."""
+            """Distribution of the response in rows; ``bands`` if standard errors will be requested."""
 
         def _draws(self, draws: int, rng: Rng, question: str) -> Draws:
             """Draws from the posterior, or from the normal distribution of the estimates."""
@@ -391,7 +391,7 @@ class Results:
             """Parameters other than linear coefficients, on the scale on which they are reported."""
 
         def _words(self, alpha: float, kind: CovKind | None = None) -> Words:
-            """What a summary says."""
+            """Contents of the summary."""
 
         @property
         def log_evidence(self) -> float:
@@ -425,7 +425,7 @@ class Results:
     else:
 
         def __getattr__(self, name: str) -> Any:
-            """Say why this kind of fit has not what others have."""
+            """Explain why this kind of fit lacks a method of other kinds."""
             return missing_attribute(self, name)
 
     def _estimates(self, kind: CovKind | None) -> tuple[Linear, Any]:
@@ -642,7 +642,7 @@ class Results:
 
     @property
     def default_model_infos(self) -> dict[str, Callable[[Any], str]]:
-        """What makes the rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns, by label."""
+        """Functions for the rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns, by label."""
         infos: dict[str, Callable[[Any], str]] = {"N": lambda res: f"{res.nobs:.10g}"}
         for kind in COUNTS[:4]:
             infos[output.STAT_LABELS[kind]] = lambda res, kind=kind: str(int(res.parts.facts.counts[kind]))  # type: ignore[misc]

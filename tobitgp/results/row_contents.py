@@ -1,4 +1,4 @@
-"""What is known about the training rows, by which they are ordered whatever their order in the data."""
+"""Contents of the training rows, which order them independently of their order in the data."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Limits(NamedTuple):
 
 
 def no_limits(n: int) -> Limits:
-    """Of rows without limits and window."""
+    """Rows without limits and window."""
     open_ends = np.full(n, -np.inf), np.full(n, np.inf)
     return Limits(*open_ends, *open_ends)
 
@@ -163,7 +163,7 @@ class Scored(NamedTuple):
 
 
 def response_of_rows(parts: Source, new: Frame | None, asked: Asked, needed_by: str = "what='conditional'") -> Scored:
-    """Those of the usable rows of whose response something is known, and what that is."""
+    """The usable rows with an observed or censored response, and that response."""
     if new is None:
         return Scored(asked, parts.rows.response)
     table = what_was_seen(parts, new, needed_by).take(asked.usable)
@@ -182,7 +182,7 @@ def read_scored(parts: Source, df: Frame, needed_by: str = "score()") -> Scored:
 
 
 class Scores(NamedTuple):
-    """What rows of which something is known score."""
+    """Rows with an observed or censored response, to be scored."""
 
     known: BoolArray  # (n_data,), which rows these are, m of them
     lower: Array  # (m,), what is known of the response

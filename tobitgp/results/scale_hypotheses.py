@@ -23,7 +23,7 @@ class WithScales(NamedTuple):
 
 
 def with_scales(results: Fit, kind: CovKind | None) -> WithScales:
-    """What can be tested of a fit, its positive parameters included."""
+    """Testable parameters of a fit, including positive ones."""
     linear, columns = results._testable(kind)
     rest = results._estimates(kind)[1]
     if not isinstance(rest, Transformed):

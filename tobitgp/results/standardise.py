@@ -283,7 +283,7 @@ def _check_column(results: Fit, name: Any) -> None:
 
 
 def _sought(results: Fit, what: Any, times: Any, conditional_after: Any, cause: Any) -> Sought:
-    """What is averaged, at which times, of rows that have survived which."""
+    """Quantity to average, its times, and the time that rows have survived."""
     if results.parts.spec.mixture is not None:
         raise SpecError("A mixture has the same curve in every row. Use predict_survival_function().")
     what = check_what(what, WHATS, " of an average")
@@ -318,7 +318,7 @@ def number_of_cause(results: Fit, cause: Any, what: str) -> int | None:
 
 
 def _read_after(value: Any, what: str, *, positive: bool) -> float | None:
-    """What all rows have survived."""
+    """Time that all rows have survived."""
     if value is None:
         return None
     if what == "mean":
@@ -335,7 +335,7 @@ def _read_after(value: Any, what: str, *, positive: bool) -> float | None:
 def _warn(
     results: Fit, question: str, sought: Sought, found: dict[str, Array], index: pd.Index, *, ratio: bool = False
 ) -> None:
-    """Say which averages are not finite, where the fit has not said so of infinite medians."""
+    """Warn of averages that are not finite, unless the fit has already warned of infinite medians."""
     if sought.what == "median" and results._averages_warn and not np.isfinite(found["estimate"]).all():
         return
     warn_of_averages(question, sought.what, found, index, OF_SIGNS if ratio and sought.link == "identity" else "")

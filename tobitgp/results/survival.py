@@ -167,7 +167,7 @@ class Times:
         return self.percentiles((p,), after)[:, 0]
 
     def percentiles(self, orders: Sequence[float], after: Array, most: float | None = None) -> Array:
-        """The same of several, (n, k), or ``most`` where they are later."""
+        """The same for several, (n, k), or ``most`` where they are later."""
 
         def chunk(span: slice) -> dict[str, Array]:
             found = self.posterior.take(self.which[span]).remaining(orders, after[span], most)
@@ -197,7 +197,7 @@ class Times:
         """Warn that predictions up to the last time depend on times without data, where a fit has no form for them."""
 
     def warn_of_times(self, found: Mapping[str, Array], after: Array | None) -> None:
-        """The same of numbers (n,) that are times, counted from ``after``."""
+        """The same for numbers (n,) that are times, counted from ``after``."""
         values = np.stack(list(found.values())) + (0.0 if after is None else after)
         self.warn_beyond(float(values[np.isfinite(values)].max(initial=0.0)))
 
@@ -316,6 +316,6 @@ def read_times(times: Any, name: str = "times") -> Array:
 
 
 def refuse_dask(df: Any, what: str, instead: str) -> None:
-    """Say what is lazy instead."""
+    """Name the lazy alternative."""
     if is_dask(df):
         raise SpecError(f"{what}() requires rows in memory. Use {instead}, which is lazy, or df.compute().")

@@ -65,7 +65,7 @@ def model_terms(parts: Source) -> list[Term]:
 
 
 def effect_suffixes(columns: Sequence[str]) -> list[str]:
-    """What follows the name of a random effect in that of each of its coefficients."""
+    """Suffixes of a random effect in the names of its coefficients."""
     return ["" if name == INTERCEPT else f"[{name}]" for name in columns] or [""]
 
 

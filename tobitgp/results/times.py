@@ -1,4 +1,4 @@
-"""Times of survival in lifelines' words: percentiles, means, and how well they order rows."""
+"""Times of survival as in lifelines: percentiles, means, and how well they order rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fit was made from, under the names of statsmodels and of the subpackages."""
+"""Parts of a fit, with the names of statsmodels and of the subpackages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RATIO_COLUMNS = ("exp(coef)", "exp(coef) lower", "exp(coef) upper")
 
 
 class Source:
-    """What every kind of fit remembers of the data and the formula."""
+    """Stored facts about the data and the formula, for every kind of fit."""
 
     __slots__ = ()
     has_sites: ClassVar[bool] = False  # whether rows can be left out by their sites
@@ -40,7 +40,7 @@ class Source:
     derived: ClassVar[bool] = False  # whether state and facts are those of fits inside, which are checked by themselves
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in what a file says of the rows."""
+        """Inconsistent facts about the rows in a file."""
         if self.derived:
             return
         columns, state = self.facts.columns, self.state
@@ -79,13 +79,13 @@ class Source:
 
     @property
     def scale_of_effects(self) -> str:
-        """What coefficients are differences of, where that is not the response or its logarithm."""
+        """Quantity whose differences are the coefficients, if not the response or its logarithm."""
         return ""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelData:
-    """What statsmodels' tables ask of ``model.data``."""
+    """Attributes of ``model.data`` that tables of statsmodels use."""
 
     param_names: list[str]
     frame: pd.DataFrame | None  # the covariates of the rows used; None where the fit holds no rows

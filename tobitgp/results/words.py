@@ -1,4 +1,4 @@
-"""What a summary says of a fit, as data: a title, facts, tables and notes, which each kind of fit gives."""
+"""Contents of the summary of a fit, as data: a title, facts, tables and notes, defined by each kind of fit."""
 
 from __future__ import annotations
 

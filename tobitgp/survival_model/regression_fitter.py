@@ -113,7 +113,7 @@ class SurvivalModel:
 
     @property
     def _column_texts(self) -> tuple[str, ...]:
-        """What mentions columns of the data in addition to what :meth:`fit` is given."""
+        """Texts that mention columns of the data in addition to the arguments of :meth:`fit`."""
         options = (value for value in self.fit_kwargs.values() if isinstance(value, str))
         fitted = () if self._results is None else self._results._column_texts
         return (self.rhs, self.weights_col or "", *options, *fitted)
@@ -326,7 +326,7 @@ class SurvivalModel:
 
     @property
     def _censoring_type(self) -> Any:
-        """What lifelines' tools ask a fitter for."""
+        """Attributes of a fitter that tools of lifelines require."""
         from lifelines.utils import CensoringType
 
         return CensoringType[self._kind.upper()]

@@ -194,7 +194,7 @@ def test_priors_are_in_the_units_of_the_user(y):
         ({}, "mean, tau, a, b, concentration"),
         ({"rate": 1.0}, "'mean', 'tau', 'a', 'b', 'concentration'"),
         ({"mean": 0.0}, "lacks 'tau', 'a', 'b'"),
-        ({"concentration": tg.LogNormal(1.0, 1.0)}, "number is needed"),
+        ({"concentration": tg.LogNormal(1.0, 1.0)}, "must be a number"),
         ({"concentration": -1.0}, "positive number"),
         ({"mean": 0.0, "tau": -1.0, "a": 1.0, "b": 1.0}, "positive number"),
         (3.0, "dict"),

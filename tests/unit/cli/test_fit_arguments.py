@@ -188,7 +188,7 @@ BAD = {
     "baseline of another": (TIMES, "--family weibull --df 2", "--df requires --family ph"),
     "no value": (LINE, "--cov-kwds weights", "--cov-kwds weights: NAME=VALUE is needed"),
     "no such weights": (LINE, "--cov-type HC0 --cov-kwds weights=odd", "'frequency', 'sampling'"),
-    "no such correction": (LINE, "--cluster g --cov-kwds use_correction=odd", "True or False is needed"),
+    "no such correction": (LINE, "--cluster g --cov-kwds use_correction=odd", "must be True or False"),
     "two covariances": (LINE, "--cluster g --cov-type HC0", "--cov-type HC0 cannot be combined"),
     "no tilde": (TIMES, "--family weibull --formulas shape=z", "write formulas={'shape': '~ z'}"),
     "one response": (LINE, "--rescor", "rescor=True requires several responses"),

@@ -29,5 +29,5 @@ def test_check_of_side_noises_looks_at_the_residuals():
 @pytest.mark.parametrize("question", ["check", "plot_calibration", "plot_cox_snell", "plot_predictive_check"])
 def test_without_rows_the_message_offers_nothing_that_there_is_not(tmp_path, question):
     tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin")).save(tmp_path / "fit.tgp")
-    with pytest.raises(SpecError, match=rf"holds no training rows .*{question}\(\) computes with them"):
+    with pytest.raises(SpecError, match=rf"holds no training rows .*{question}\(\) requires them"):
         getattr(tg.load(tmp_path / "fit.tgp"), question)()

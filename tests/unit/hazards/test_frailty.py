@@ -188,7 +188,7 @@ def test_files_and_tables(kidney, tmp_path):
     assert str(again.summary()) == str(res.summary())
     pd.testing.assert_frame_equal(again.frailties(), res.frailties())
     pd.testing.assert_series_equal(again.predict_median(kidney.head(3)), res.predict_median(kidney.head(3)))
-    for words in ("with a gamma frailty", "id, 38 groups", "theta", "given the frailty"):
+    for words in ("with a gamma frailty", "id, 38 groups", "theta", "conditional on the frailty"):
         assert words in str(res.summary())
     from dataclasses import replace
 
@@ -216,7 +216,7 @@ def test_tests_and_checks(kidney):
 
 def test_what_is_refused(kidney):
     for arguments, words in (
-        ({"frailty": "normal"}, "'gamma' is needed"),
+        ({"frailty": "normal"}, "must be 'gamma'"),
         ({"baseline": "gp", "frailty": "gamma"}, "requires baseline='spline'"),
         ({"baseline": "spline", "link": "odds", "frailty": "gamma"}, "requires link='hazard'"),
     ):

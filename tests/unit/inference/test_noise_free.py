@@ -356,7 +356,7 @@ NOT_SUPPORTED = {
     "psis": (lambda: fit(Y, 0.3).loo(method="psis"), r"loo\(method='ep'\)"),
     "waic": (lambda: fit(Y, 0.3).waic(), "have no density given it"),
     "elbo": (lambda: fit(Y, 0.3).elbo, "no normal distribution has a finite bound"),
-    "bounds": (lambda: tg.compare_bounds(tg.fit(f"y ~ {TERM}", {"x": X, "y": Y}, fixed=FIXED)), "is approximated"),
+    "bounds": (lambda: tg.compare_bounds(tg.fit(f"y ~ {TERM}", {"x": X, "y": Y}, fixed=FIXED)), "is exact"),
     "known densities": (lambda: fit(Y, 0.3).get_distribution({"x": X}), "has no density there"),
     "known scores": (lambda: fit(Y, 0.3).score({"x": X, "y": np.maximum(Y, 0.3)}), "has no density there"),
 }

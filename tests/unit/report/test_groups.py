@@ -155,7 +155,7 @@ def test_groups_that_are_no_column_of_the_formula(lung, res):
 def test_what_has_no_groups(lung, res, tmp_path):
     for by, words in {
         "ph_ecog": "not a column of the formula, which has 'age', 'sex'",
-        "age": "42 values, and 8 curves",
+        "age": "42 values, but at most 8 curves",
     }.items():
         with pytest.raises(SpecError, match=words):
             res.plot_survival(by=by)
@@ -175,7 +175,7 @@ def test_what_has_no_groups(lung, res, tmp_path):
 
 def test_hazards_are_of_times():
     fit = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
-    with pytest.raises(SpecError, match="is of times, and durable may be negative"):
+    with pytest.raises(SpecError, match="requires times, and durable may be negative"):
         fit.plot_hazard()
 
 

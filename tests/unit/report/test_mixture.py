@@ -58,7 +58,7 @@ def test_the_summary_says_what_was_fitted(res):
 def test_the_summary_of_plain_variational_errors_says_so(res):
     text = words(res.summary(kind="vb"))
     assert f"{res.params['sd[1]']:.4f} {res.summary_frame(kind='vb').loc['sd[1]', 'std err']:.4f}" in text
-    assert "too small where rows are censored" in text
+    assert "too small if rows are censored" in text
 
 
 def test_every_format(res):

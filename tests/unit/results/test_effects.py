@@ -146,7 +146,7 @@ def test_weights_count(mixed):
         ({"what": "quantile", "q": [0.1, 0.9]}, "one number"),
         ({"what": "survival", "times": 1.0}, "not supported by marginal effects"),
         ({"times": 1.0}, "times= requires what="),
-        ({"what": "conditional"}, "fits by maximum likelihood"),
+        ({"what": "conditional"}, "require maximum likelihood"),
         ({"method": "elasticity"}, "'dydx', 'eyex', 'eydx', 'dyex'"),
         ({"method": "eyex", "variables": "x"}, "is not positive in .* rows. Use method='dyex'"),
         ({"at": "median"}, "at="),

@@ -46,7 +46,7 @@ def test_a_ratio_is_that_of_the_hazards_at_all_times(lung, family, rhs):
     res = tg.fit(f"Surv(time, event) ~ {rhs}", lung, family=family, **hyper)
     two = {"age": [70.0, 50.0], "sex": [2, 1]}
     ratio = res.hazard_ratios(at={"age": 70.0, "sex": 2}, reference={"age": 50.0, "sex": 1})
-    assert list(ratio.index) == ["age = 70 against 50, sex = 2 against 1"]
+    assert list(ratio.index) == ["age = 70 vs 50, sex = 2 vs 1"]
     if "gp" not in rhs:
         hazard = res.predict_hazard(two, [10.0, 500.0])
         np.testing.assert_allclose(hazard[0] / hazard[1], ratio["exp(coef)"].iloc[0], rtol=1e-10)
@@ -124,7 +124,7 @@ def test_curves_of_levels_and_two_inputs_have_rows_of_their_own(lung):
     res = tg.fit(formula, data, family="weibull", method=tg.Laplace(hyper="maximize"))
     labels = list(res.hazard_ratios().index)
     assert labels[0] == "C(sex)[T.2]"
-    assert labels[1].startswith("gp(age, by=sex): age = 50 against 6")
+    assert labels[1].startswith("gp(age, by=sex): age = 50 vs 6")
     assert sum("sex = 1" in label for label in labels) == sum("sex = 2" in label for label in labels) == 2
     assert not any("ph_ecog" in label for label in labels)
     assert "conditional on the random effects" in " ".join(str(res.summary(hazard_ratios=True)).split())

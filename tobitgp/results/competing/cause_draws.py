@@ -1,4 +1,4 @@
-"""What causes whose posteriors are independent say together: draws, leave-one-out, averages over rows."""
+"""Joint quantities of causes with independent posteriors: draws, leave-one-out, averages over rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Under = Callable[[First, Array], Array]
 
 @dataclass(frozen=True, slots=True)
 class CauseDraws(Draws):
-    """Draws of the parameters of all causes, those of each drawn by themselves."""
+    """Draws of the parameters of all causes, drawn separately for each cause."""
 
     parts: CompetingParts
     causes: tuple[Draws, ...]
@@ -109,7 +109,7 @@ def joint_elpd(found: dict[Any, Elpd], parts: CompetingParts) -> Elpd:
 
 
 def joint_k_hat(found: Sequence[KHat]) -> KHat:
-    """Of products of independent weights: the heaviest tail, and the product of the shares that draws are worth."""
+    """k-hat of products of independent weights: the heaviest tail, and the product of the effective shares of draws."""
     worst = max(found, key=lambda each: each.k)
     return KHat(worst.k, worst.draws, float(np.prod([each.efficiency for each in found])), worst.remedy, worst.exact)
 

@@ -56,7 +56,7 @@ def beside(method: Callable[..., Any], level: str | None = None, *, name: str = 
 
 
 def tables(owner: type, name: str, level: str | None = None) -> Any:
-    """The same of a property."""
+    """The same for a property."""
 
     def of_causes(results: Any) -> Any:
         return pd.concat({cause: getattr(fit, name) for cause, fit in results._fits.items()}, names=["cause", level])
@@ -88,7 +88,7 @@ def _property(of_causes: Callable[[Any], Any], owner: type, name: str) -> Any:
 
 
 def documented_as(method: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
-    """Signature and words of the same method of other kinds."""
+    """Signature and docstring of the same method of other kinds."""
     return lambda of: wraps(method)(of)
 
 

@@ -103,7 +103,7 @@ class CompetingRisksResults(Results):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Say of what the causes have by themselves where it is."""
+            """Point to attributes that each cause has separately."""
             for cause, fit in self.__dict__["_parts"].fits.items() if "_parts" in self.__dict__ else ():
                 if not name.startswith("_") and hasattr(type(fit), name):
                     words = f"Competing risks have no common {name!r}. Use that of a cause, e.g. res[{cause!r}].{name}."
@@ -419,7 +419,7 @@ class CompetingRisksResults(Results):
                 fit._refuse_dependent(question)
 
     def _units(self) -> None:
-        """Rows are drawn by themselves."""
+        """Rows are drawn independently."""
 
     def _refits(self, statistic: bootstrap.Statistic | None) -> cause_refits.CauseRefits:
         return cause_refits.CauseRefits(self, statistic)

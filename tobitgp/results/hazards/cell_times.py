@@ -231,7 +231,7 @@ class HazardTimes(Times):
         return -np.log(np.maximum(-survival, 1e-300))
 
     def log_likelihoods(self, seen: CensoredResponse) -> Array:
-        """Of rows, (n,), where the last hazard of a piecewise baseline goes on."""
+        """Log likelihoods of rows, (n,), with the last hazard of a piecewise baseline continued."""
         last = float(seen.lower[np.isfinite(seen.lower)].max(initial=0.0))
         if self.parts.family.baseline == "piecewise":
             last = min(last, float(self.parts.cuts[-1]))
@@ -285,7 +285,7 @@ class HazardTimes(Times):
     # -- warnings -----------------------------------------------------------------------------------------------------
 
     def warn_before(self, earliest: float, unknown: bool = False) -> None:
-        """Say of times before anyone was followed, in which hazards may be unknown, what is answered."""
+        """Warn of times before the first entry, where hazards may be unknown, and say what is returned."""
         first = float(self.parts.cuts[0])
         if earliest < first or unknown:
             of = "" if self.parts.written.stratum is None else "in any stratum "
@@ -320,7 +320,7 @@ class HazardTimes(Times):
         )
 
     def warn_of_errors(self, found: Mapping[str, Array]) -> None:
-        """Say of standard errors that do not exist why they do not, where no limit lies after the last exit."""
+        """Explain missing standard errors if no limit is after the last exit."""
         if any((values > self.parts.cuts[-1]).any() for values in found.values()):
             return
         unknown = np.isnan(found["se"]) & np.isfinite(found["estimate"]) if "se" in found else np.zeros(0, np.bool_)
@@ -335,7 +335,7 @@ class HazardTimes(Times):
 
 
 def beyond_words(parts: HazardParts) -> str:
-    """What a fit says of times after the last exit."""
+    """Predictions of a fit for times after the last exit."""
     if not parts.written.varying:
         return "the baseline hazard reverts to its prior"
     return f"the baseline hazard and the coefficients of {', '.join(parts.written.varying)} revert to their priors"

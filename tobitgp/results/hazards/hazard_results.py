@@ -179,7 +179,7 @@ class HazardResults(Results):
 
     @property
     def evidence_kind(self) -> str:
-        """What ``log_evidence`` is, as of a process, or ``"loglik"``."""
+        """Kind of ``log_evidence``, as for a process, or ``"loglik"``."""
         return str(self.cells.evidence_kind)
 
     @property

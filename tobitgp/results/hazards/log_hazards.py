@@ -43,7 +43,7 @@ def without_time(parts: HazardParts, frame: pd.DataFrame, excluded: Any = ()) ->
 
 
 def location_of_rows(parts: HazardParts, asked: Asked) -> Nodes | Estimates:
-    """What is known about the log hazard but for processes of time, of a piecewise baseline in the first band, (n,)."""
+    """The log hazard without processes of time, in the first band for a piecewise baseline, (n,)."""
     cells = without_time(parts, asked.frame, asked.excluded)
     if not parts.cells.estimated:
         return _negative(nodes_of(parts.cells, cells.design, cells.skip))
@@ -63,7 +63,7 @@ def terms_of_rows(parts: HazardParts, asked: Asked) -> dict[str, Nodes | Estimat
 
 
 def _negative(known: Nodes | Estimates) -> Nodes | Estimates:
-    """Of minus the location, on its own scale: that of cells is minus the log hazard."""
+    """Minus the location, on its own scale: the location of cells is minus the log hazard."""
     if isinstance(known, Estimates):
         return replace(known, x=tuple(-x for x in known.x))
     return replace(known, mean=-known.mean, log=False)

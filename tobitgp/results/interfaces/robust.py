@@ -92,7 +92,7 @@ def sandwich(results: Any) -> Array:
 
 
 def sandwich_of_changes(results: Any) -> Array:
-    """The same of a fit that is made of others, by the influence of rows."""
+    """The same for a fit that consists of other fits, by the influence of rows."""
     change, weight = results.influence().dropna(), results.parts.rows.response.weight
     as_log = [str(one) != str(other) for one, other in zip(change.columns, results.params.index, strict=True)]
     D = change.to_numpy() * np.where(as_log, results.params, 1.0)

@@ -94,6 +94,6 @@ def groups_of_formulas(parts: DistributionalParts, headings: Mapping[str, str] =
 
 
 def notes_of_logs(parts: DistributionalParts) -> list[str]:
-    """What coefficients of logarithms are."""
+    """Note on coefficients of logarithms."""
     of_logs = [each.label for each in parts.spec.formulas if each.label.startswith("log(")]
     return [f"Coefficients of {each} are differences of logarithms." for each in of_logs]

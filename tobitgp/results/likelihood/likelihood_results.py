@@ -214,7 +214,7 @@ class LikelihoodResults(Results):
         return "Log likelihood", f"{self.llf:.2f}"
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
-        """What summaries say of this kind of fit."""
+        """Contents of summaries for this kind of fit."""
         raise NotImplementedError
 
     def _units(self) -> IntArray | None:

@@ -168,7 +168,7 @@ class ParametricHazardResults(LikelihoodResults):
         """
         parts = self._parts
         if parts.link != "hazard":
-            raise SpecError(f"proportionality() tests proportional hazards, and link={parts.link!r} has none.")
+            raise SpecError(f"proportionality() is for hazards, which are not proportional with link={parts.link!r}.")
         if parts.frailty is not None:
             raise SpecError("proportionality() requires independent rows, and these rows share frailties.")
         if not self._one_sided:
@@ -340,7 +340,7 @@ class ParametricHazardResults(LikelihoodResults):
 
 
 def _baseline_note(results: ParametricHazardResults) -> str:
-    """What the parameters of the baseline are."""
+    """Note on the parameters of the baseline."""
     if results.knots:
         shown = ", ".join(f"{knot:.4g}" for knot in np.unique(results.knots))
         return f"The baseline is a natural cubic spline of log time with knots at the times {shown}."

@@ -45,7 +45,7 @@ class TimesOfBaseline(TimesWithin):
 
 
 def warn_infinite(times: Array) -> None:
-    """Say that some rows may never have the event."""
+    """Warn that some rows may never have the event."""
     if np.isposinf(times).any():
         warnings.warn(
             "The hazard decreases so fast (negative shape) that some subjects never have the event. Survival "

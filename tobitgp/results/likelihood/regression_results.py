@@ -125,7 +125,7 @@ def estimated_slopes(parts: LikelihoodParts) -> float:
 
 
 def regression_words(results: Any, alpha: float) -> Words:
-    """What a summary says of a regression."""
+    """Contents of the summary of a regression."""
     p, k, positive = len(results._columns), len(results._names), results._parts.family.log_time
     coefficients = ParameterGroup("coef", range(p), "exp(coef)", range(p if positive else 0))
     scale = []

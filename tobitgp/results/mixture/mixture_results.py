@@ -89,7 +89,7 @@ class MixtureResults(Results):
     MixtureResults: Surv(time, event) ~ mixture(2)
       weibull, 2 components, method vbcm: 165 rows exact, 63 right-censored, 0 dropped
       log evidence -1164.16 (elbo), converged
-      llf, aic and bic are NaN of a posterior; compare fits by log_evidence
+      llf, aic and bic are NaN for a posterior; compare fits by log_evidence
     >>> res.params.round(2).to_dict()
     {'weight[1]': 0.68, 'weight[2]': 0.32, 'scale[1]': 421.43, 'scale[2]': 407.54, 'shape[1]': 1.56, 'shape[2]': 0.98}
     """

@@ -1,4 +1,4 @@
-"""What fits of several responses were made from, and what they remember of their values."""
+"""Parts of fits of several responses, and the stored facts about their values."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class ResponsesTogether(Source):
 
     @property
     def responses(self) -> tuple[Any, ...]:
-        """What each response was made from alone, (J,)."""
+        """The parts of each response alone, (J,)."""
         raise NotImplementedError
 
     @property
@@ -101,7 +101,7 @@ class ResponsesTogether(Source):
 
     @cached_property
     def facts(self) -> Facts:  # type: ignore[override]
-        """What is remembered of the values of all responses."""
+        """Stored facts about the values of all responses."""
         each = self.facts_of_each
         counts = {kind: sum(one.counts[kind] for one in each) for kind in COUNTS[:4]} | {"dropped": self.dropped}
         n, nobs = sum(one.n for one in each), sum(one.nobs for one in each)
@@ -158,7 +158,7 @@ class MultivariateParts(ResponsesTogether):
     shapes: ClassVar = {"stack.levels": "exact!"}
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a fit that was read from a file."""
+        """Inconsistent parts of a fit that was read from a file."""
         stack, spec, of_stack = self.stack, self.stacked.spec, self.stack.state.spec
         if spec.scale is None or of_stack.scale is None:
             yield "its stack is not that of a process"

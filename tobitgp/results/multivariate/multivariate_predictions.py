@@ -293,7 +293,7 @@ def sample(
 
 
 def _sample_seen(results: Fit, new: Any, draws: int, exclude: Any, rng: Any) -> Array:
-    """What the values of the rows of the fit may have been."""
+    """Draws of the uncensored values of the rows of the fit."""
     training_rows(results.parts, "sample(what='conditional')")
     y = sample_rows(_stacked(results), new, draws, what="conditional", exclude=exclude, rng=rng)
     read, J = results.parts.read, len(results.parts.labels)

@@ -105,7 +105,7 @@ class MultivariateResults(TogetherResults):
 
     @property
     def _column_texts(self) -> tuple[str, ...]:
-        """What mentions the columns that new data need."""
+        """Texts that mention the columns required in new data."""
         wide = self._parts.stack.wide
         return (wide.formula, wide.sigma or "")
 
@@ -156,7 +156,7 @@ class MultivariateResults(TogetherResults):
 
     @property
     def evidence_kind(self) -> str:
-        """What ``log_evidence`` is, in a word, as for :attr:`GPResults.evidence_kind`."""
+        """Kind of ``log_evidence``, as for :attr:`GPResults.evidence_kind`."""
         return self.stacked.evidence_kind
 
     @property

@@ -75,7 +75,7 @@ class ResponseEstimates:
         return label if column is None else f"{self.stack.scale_columns[int(column)]}[{label}]"
 
     def _factor(self, name: str) -> float:
-        """What a hyper-parameter or a random effect is multiplied by: these are in units of their response."""
+        """Factor of a hyper-parameter or a random effect, which are in units of their response."""
         match = _OF_EACH.search(name) or _CURVES.search(name)
         of_y = name.startswith(("sd(", "re(")) and not name.startswith("sd(sigma: ")
         return float(self.unit[int(match[1])]) if match and of_y else 1.0
@@ -237,7 +237,7 @@ class ResponseEstimates:
         return total, np.sqrt(np.maximum(variance, 0.0))
 
     def _noise(self, theta: Array) -> Array:
-        """Of standardised y log standard deviations (J,) and, where residuals correlate, Fisher's z of correlations."""
+        """Log standard deviations (J,) of standardised y and, if residuals correlate, Fisher's z of correlations."""
         if not self.correlated:
             return self._log_sigma(theta)
         V, J = self.covariance(theta), len(self.labels)

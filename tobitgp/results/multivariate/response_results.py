@@ -42,7 +42,7 @@ class ResponseResults(GPResults):
 
     @classmethod
     def of(cls, together: Any, response: int) -> ResponseResults:
-        """Those of a response."""
+        """Results of one response."""
         results = cls.__new__(cls)
         results._parts = together.parts.responses[response]
         results._together, results._response = together, response

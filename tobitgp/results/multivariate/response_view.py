@@ -126,7 +126,7 @@ class ResponseModel(GPModel):
         return np.hypot(sigma, shared.reshape(-1, *[1] * (log_noise.ndim - 1)))
 
     def known_mean(self, design: Design) -> Array:
-        """What is added to f in the units of the response, (n,)."""
+        """Offset of f in the units of the response, (n,)."""
         return self.centre + self.unit * self.stacked.known_mean(self.stacked_design(design))
 
     def judged(self, design: Design) -> Design:

@@ -58,7 +58,7 @@ class Stack:
     }
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a stack that was read from a file."""
+        """Inconsistent parts of a stack that was read from a file."""
         if self.state.scale is None or not (self.scale > 0.0).all():
             yield "the scales of its stack make no sense"
 
@@ -117,7 +117,7 @@ class Stack:
         return pd.DataFrame({**own, RESPONSE: level})
 
     def columns_of_stack(self, j: int, names: Sequence[str]) -> Array:
-        """What the linear columns that the user wrote are multiplied by to be those of the stack, (p, P)."""
+        """Factors of the user's linear columns that give those of the stack, (p, P)."""
         first, level, names = int(self.wide.terms.intercept), f"{EACH}[{self.levels[j]}]", list(names)
         at = [names.index(f"{level}:{COLUMN.format(k)}") for k in range(len(self.columns))]
         T = np.zeros((first + len(at), len(names)))
@@ -128,7 +128,7 @@ class Stack:
         return T
 
     def null(self, j: int) -> Array:
-        """What is taken away from the coefficients of a response, since its centre was, (p,)."""
+        """Correction of the coefficients of a response for its centre, (p,)."""
         if self.wide.terms.intercept:
             return np.concatenate([[-self.centre[j]], np.zeros(len(self.columns))])
         return np.asarray(-self.centre[j] * self.constant)
@@ -248,7 +248,7 @@ def _units(wide: Wide, ends: WideEnds, weight: Array, *, log_time: bool, centred
 
 
 class SeenResponse(NamedTuple):
-    """What is known about one response."""
+    """Values and limits of one response."""
 
     rows: IntArray  # (m,), positions of the rows that have it
     response: CensoredResponse  # of these
@@ -261,7 +261,7 @@ class SeenResponse(NamedTuple):
 def read_responses(
     wide: Wide, data: pd.DataFrame, functions: NamedFunctions = None, *, log_time: bool = False, new: bool = False
 ) -> list[SeenResponse]:
-    """What is known about every response, (J,); of new rows a response may be missing throughout."""
+    """Values and limits of every response, (J,); in new rows a response may be missing completely."""
     return [_read_response(wide, j, data, functions, log_time=log_time, new=new) for j in range(len(wide.labels))]
 
 

@@ -1,4 +1,4 @@
-"""What results of several responses answer of each response, and of all values together."""
+"""Methods of results of several responses, for each response and for all values together."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from tobitgp.typing import Array, BoolArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class JointProcess(JointPosterior):
-    """Of f in several rows."""
+    """Joint posterior of f in several rows."""
 
     parts: ProcessParts
 
@@ -142,7 +142,7 @@ class JointProcess(JointPosterior):
 
     @property
     def of_training_rows(self) -> bool:
-        """What was observed about a new row says something of f, on which the posterior is not conditioned."""
+        """Whether the response of a new row is informative about f, since the posterior is not conditional on it."""
         return True
 
     def draw(
@@ -207,7 +207,7 @@ def _draw_seen_at(seen: LeftOutRows, j: int, k: int, scores: Array, rng: np.rand
 
 
 def _draw_seen(seen: LeftOutRows, j: int, scores: Array, rng: np.random.Generator) -> Array:
-    """What rows may have been, (n, draws), given the order of f in its posterior at a design point.
+    """Draws of the uncensored values of rows, (n, draws), given the order of f in its posterior at a design point.
 
     There the f of all rows are normal together; given what was observed about a row alone its f is not. Orders of the
     one are treated as orders of the other: a normal copula, whose margins are those of imputation, (PRE8) of the theory

@@ -89,7 +89,7 @@ class GPResults(Results):
     GPResults: durable ~ age + quant | censor(0)
       gaussian, method ep: 7 rows exact, 13 left-censored, 0 dropped
       log evidence -36.68 (ep), converged
-      llf, aic and bic are NaN of a posterior; compare fits by log_evidence
+      llf, aic and bic are NaN for a posterior; compare fits by log_evidence
     >>> res.predict(tg.datasets.load("tobin").head(2), what="observed").round(2)
     0    1.34
     1    1.11

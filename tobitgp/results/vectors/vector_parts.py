@@ -1,4 +1,4 @@
-"""What a mixture of vectors was made from and found."""
+"""Data and estimates of a mixture of vectors."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class VectorParts(ResponsesTogether):
     }
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a fit that was read from a file."""
+        """Inconsistent parts of a fit that was read from a file."""
         fit = self.fit
         if self.covariance is None or not len(self.labels) == len(self.learned) == len(self.facts_of_each):
             yield "its parts do not belong together"

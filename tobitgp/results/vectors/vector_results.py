@@ -73,7 +73,7 @@ class MarginalMixtureResults(MixtureResults):
 
     @classmethod
     def of(cls, together: Any, response: int) -> Self:
-        """Those of a response."""
+        """Results of one response."""
         results = cls(together.parts.responses[response])
         results._together, results._response = together, response
         return results
@@ -160,7 +160,7 @@ class VectorMixtureResults(TogetherResults):
 
     @property
     def _column_texts(self) -> tuple[str, ...]:
-        """What mentions the columns that new data need."""
+        """Texts that mention the columns required in new data."""
         return (self.formula,)
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
@@ -285,7 +285,7 @@ class VectorMixtureResults(TogetherResults):
 
     @property
     def evidence_kind(self) -> str:
-        """What the fit is compared by: ``"loglik"``."""
+        """Criterion of comparisons of the fit: ``"loglik"``."""
         return "loglik"
 
     @property

@@ -600,14 +600,14 @@ def test_components_that_are_alike_are_said_so_once(recwarn):
     y = np.random.default_rng(3).exponential(2.0, 200)
     res = tg.fit("y ~ mixture(2)", {"y": y}, family="exponential", method="em")
     recwarn.clear()
-    with pytest.warns(BoundaryWarning, match=r"do not determine weight\[1\].*fit fewer"):
+    with pytest.warns(BoundaryWarning, match=r"do not determine weight\[1\].*Fit fewer"):
         frame = res.summary_frame()
     assert frame.loc[["weight[1]", "weight[2]"], ["std err", "lower", "upper"]].isna().all(axis=None)
     one = tg.fit("y ~ mixture(1)", {"y": y}, family="exponential", method="em")  # the same distribution
     found, want = (fit.predict(what="prob", above=3.0, interval=0.9) for fit in (res, one))
     np.testing.assert_allclose(found, want, rtol=1e-6)
     assert "(not determined)" in str(res.summary())  # warnings are errors: it is said once
-    with pytest.raises(SpecError, match=r"do not determine weight\[1\].*fit fewer components, or draw .*predictive"):
+    with pytest.raises(SpecError, match=r"do not determine weight\[1\].*Fit fewer components, or draw .*predictive"):
         res.sample()
     assert len(res.predictive.rvs(5)) == 5
 

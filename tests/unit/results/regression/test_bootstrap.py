@@ -138,7 +138,7 @@ def test_a_fit_without_a_maximum_is_refused_at_once(panel):
     data = panel.assign(y=panel["y"].where(panel["firm"] != 3, 0.0))
     with pytest.warns(ConvergenceWarning, match="levels together with their rows, on which no other"):
         res = tg.fit("y ~ x + C(firm) | censor(0)", data)
-    with pytest.raises(SpecError, match="this fit has not converged"):
+    with pytest.raises(SpecError, match="requires a fit that has converged"):
         res.bootstrap(9)
     some = data[data.groupby("firm")["y"].transform("max") > 0.0]
     rest = tg.fit("y ~ x + C(firm) | censor(0)", some)

@@ -336,7 +336,7 @@ def test_rows_that_are_no_history_are_refused(change, words):
         (HEART, {"cure": "~ 1"}, "cure= is not supported with id="),
         (HEART, {"var_weights": "age"}, "var_weights= is not supported"),
         (HEART, {"censored": "drop"}, "censored= is not supported"),
-        (HEART, {"method": "ep"}, "maximum likelihood.*family='ph' has one"),
+        (HEART, {"method": "ep"}, "maximum likelihood.*use family='ph'"),
         (HEART, {"priors": {"age": tg.Normal(0, 1)}}, "without priors"),
         (HEART, {"id": "nobody"}, "id='nobody'"),
         (HEART, {"cov_type": "HC9"}, "cov_type"),
