@@ -89,7 +89,7 @@ def plot_evidence(results: Fit, ax: Any = None) -> Any:
     history = history[~history["stage"].str.startswith(("another", "highest", "screening"))]
     history = history.assign(total=history["evaluations"].cumsum())
     if "approach" in set(history["stage"]):
-        # The first search then saw some of the rows, and its density is no part of this curve.
+        # The first search then used some of the rows, and its density is not part of this curve.
         history = history[history["stage"] != "search"]
     if not len(history):
         raise SpecError("This fit has no history to draw.")

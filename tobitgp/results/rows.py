@@ -185,7 +185,7 @@ class Scores(NamedTuple):
     """Rows with an observed or censored response, to be scored."""
 
     known: BoolArray  # (n_data,), which rows these are, m of them
-    lower: Array  # (m,), what is known of the response
-    upper: Array  # (m,), what is known of the response
+    lower: Array  # (m,), end of the response
+    upper: Array  # (m,), end of the response
     entry: Array  # (m,), from when on it could have been seen
     values: Array  # (m,), log likelihoods, or predicted medians

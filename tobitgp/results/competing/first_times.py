@@ -31,7 +31,7 @@ class TimeRule:
 
     times: Array  # (q,), the first is that from which on it is integrated
     weights: Array  # (q,), zero of the first
-    upto: IntArray  # (m,), last node before each time that is asked about, -1 of those before the first
+    upto: IntArray  # (m,), last node before each requested time, -1 of those before the first
 
 
 def make_rule(first: float, times: Array, breaks: Array, width: float) -> TimeRule:
