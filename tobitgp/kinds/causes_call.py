@@ -164,7 +164,7 @@ def holds_causes(column: pd.Series[Any]) -> bool:
     if pd.api.types.is_numeric_dtype(present):
         return present.nunique() > 2 and _are_codes(present)
     if isinstance(present.dtype, pd.CategoricalDtype) and not (present == present.cat.categories[0]).any():
-        return True  # the first category means censored, and nobody was
+        return True  # the first category means censored, and no one was
     return present.nunique() > 2 or CENSORED in present.to_numpy(dtype=object)
 
 

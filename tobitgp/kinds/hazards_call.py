@@ -81,7 +81,7 @@ class CellFitter:
             name: _flipped(getattr(asked, name), columns) for name in ("fixed", "start", "priors")
         }
         with warnings.catch_warnings():
-            # Of the rows it was said already, and exposures of cells are no response of the user's.
+            # The user has been warned about rows already, and exposures of cells are not the user's response.
             warnings.filterwarnings("ignore", ".*weights are not whole numbers")
             warnings.filterwarnings("ignore", f".*(nearly all of the variance|response is constant|input {TIME} of)")
             if rows.spec.processes and (asked.priors is None or asked.priors):

@@ -26,7 +26,7 @@ from tobitgp.results.likelihood.kinds import results_of
 class Kind:
     """Declarations of a kind of fit; the defaults are for rows as in the data."""
 
-    has_posterior = True  # beside a maximum of a likelihood
+    has_posterior = True  # next to a maximum of a likelihood
     takes_rescor = False  # whether ``rescor=`` says something of it
     hazards = False  # whether subjects of ``id=`` add up their hazards
     by_cause = False  # whether ``family=`` and ``cure=`` may be dicts by cause

@@ -174,7 +174,7 @@ class LikelihoodParts(Source):
         """Whether the rows of another fit of this kind have a distribution with the parameters of these."""
         return True
 
-    other_words: ClassVar[tuple[str, ...]] = ("noise scale",)  # names of the parameters of rows beside the location
+    other_words: ClassVar[tuple[str, ...]] = ("noise scale",)  # names of the parameters of rows other than the location
 
     def columns_of_rows(self, design: Design) -> list[tuple[Columns, Array]]:
         """Columns as written and offsets (n,) of the parameters of rows, but of a shape of all."""

@@ -48,7 +48,9 @@ class ParametricParts(LikelihoodParts):
 
     baseline: SplineBaseline | WeibullBaseline | GompertzBaseline = field(default_factory=WeibullBaseline)
     formula: str = ""  # as written
-    frailty: str | None = None  # column of the groups that share one, the logarithm of whose variance stands last
+    frailty: str | None = (
+        None  # column of the groups that share one; the logarithm of its variance is the last parameter
+    )
     groups: tuple[str | int | float, ...] = ()  # G
     of_subjects: bool = False  # whether rows are parts of the time of subjects
     subject_weight: float = 0.0  # frequency weights of the subjects, summed

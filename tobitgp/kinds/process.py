@@ -41,7 +41,7 @@ from tobitgp.priors.prior import Prior
 from tobitgp.results.views import Source, named_columns
 from tobitgp.typing import Array
 
-MOST_ROWS = 20_000  # beside a process in log sigma, whose features are held of all rows
+MOST_ROWS = 20_000  # with a process in log sigma, whose features are stored for all rows
 
 
 class Process(Source):

@@ -69,7 +69,7 @@ class StartStopParts(LikelihoodParts):
     @property
     def histories(self) -> Histories:
         """Those of the training rows."""
-        response = self.rows.response  # refused where there are none
+        response = self.rows.response  # an error if there are none
         assert self.code is not None
         return histories_of(self.code, response)
 

@@ -35,7 +35,7 @@ from tobitgp.results.standardise import standardise
 PROBABILITIES = {"survival": "above", "risk": "below", "cured": ""}
 _POINTS, _AVERAGED, _FEW = 101, 31, 2
 _ENTRIES = 4  # of a legend inside the axes
-_WIDTH = 0.5  # of what stands at one level
+_WIDTH = 0.5  # of points at one level
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class EffectFigure:
     results: Fit
     x: str
     what: str
-    asked: dict[str, Any]  # times, or what predict() is asked beside
+    asked: dict[str, Any]  # times, or other arguments of predict()
     by: str | None
     held: dict[str, Any]
     average: bool

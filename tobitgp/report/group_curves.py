@@ -13,7 +13,7 @@ from tobitgp.numerics.nonparametric import risk_sets, turnbull
 from tobitgp.report.axes import INK, LEVELS, as_label, finish, shorten_all
 from tobitgp.typing import Array, BoolArray
 
-_BAND, FEW = 0.13, 4  # groups more than which are drawn without bands, the legend beside them
+_BAND, FEW = 0.13, 4  # with more groups, bands are left out and the legend is outside
 _ROW, _LABEL = 1.35, 2.6  # heights below the axis, in lines of text
 _TICKS = 6
 

@@ -41,7 +41,7 @@ from tobitgp.typing import Array
 GRID = 201
 BANDS = 8
 _SURFACE = 61
-_LONG = 26  # of a label beside a panel
+_LONG = 26  # of a label next to a panel
 _TICKS = 6  # of numbers along an axis, so that those of years have space
 _YEAR = pd.Timedelta(days=365.2425)
 

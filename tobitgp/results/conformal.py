@@ -176,7 +176,7 @@ class ConformalIntervals:
     def _quantile(self, new: Frame, level: float, asked: Asked) -> Array:
         if 0.0 < level < 1.0:
             with warnings.catch_warnings():
-                if self.results._never:  # infinite ends have a warning of their own
+                if self.results._never:  # infinite ends have a separate warning
                     warnings.simplefilter("ignore", ApproximationWarning)
                 found = self.results.predict(new, "quantile", q=level)
             return np.asarray(found, dtype=np.float64)[asked.usable]

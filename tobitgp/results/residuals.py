@@ -34,7 +34,7 @@ class Tails(NamedTuple):
     """Rows as they are judged, (n,) each."""
 
     log_probability: LogProbability
-    lower: Array  # what is known of the response; equal where it is known exactly
+    lower: Array  # ends of the response; equal if it is uncensored
     upper: Array
     entry: Array
     exit: Array

@@ -74,10 +74,10 @@ class Results:
     _together: Any = None  # the fit of all responses, where this is one of several
     _causes: tuple[Any, ...] = ()  # of events, where there are several
     _of_cause = False  # whether events of other causes are censoring
-    _shows_ratios = False  # whether plot_forest() draws ratios unless it is asked for coefficients
+    _shows_ratios = False  # whether plot_forest() draws ratios by default
     _from_zero = True  # whether a path of covariates has to begin at time 0
     _about_latent = False  # whether the response, or its logarithm, is the latent value plus noise of a scale
-    _averages_warn = False  # whether averages say themselves that they rest on times that nobody was followed to
+    _averages_warn = False  # whether averages themselves warn of times beyond the follow-up
     _no_mean = ""  # why times have no mean, where they have none
 
     _knows_null = False  # whether summaries show `llnull`, which takes another fit where it is not known

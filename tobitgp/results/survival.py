@@ -28,7 +28,7 @@ _ROOT = 200  # of these for each row, where it looks for a root
 _AVERAGED = 1500  # of these for each row, where its number is averaged over f
 _HEAVY = 20_000
 _FEW = 1e-6  # survival p below which 1 - p keeps too few digits
-_CERTAIN = 1e-20  # probability below which none shows beside 1
+_CERTAIN = 1e-20  # probability that vanishes relative to 1
 _BREAKS = (0.999, 0.9, 0.6, 0.3, 0.1, 0.01, 1e-3, 1e-5)
 
 

@@ -177,7 +177,7 @@ def predict_expectation(results: Fit, df: Frame | None = None, *, exclude: Exclu
     refuse_dask(df, "predict_expectation", 'predict(what="uncensored")')
     rows = rows_of(results, df, exclude)
     values = rows.times.mean()
-    if not results._defective and results.parts.spec.mixture is None:  # which say so themselves
+    if not results._defective and results.parts.spec.mixture is None:  # which warn themselves
         warn_of_rows(values, rows, "The mean time", results._no_mean)
     return pd.Series(rows.spread(values), index=rows.index, name="expectation")
 

@@ -265,7 +265,7 @@ WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
 NO_PRIORS = "Maximum likelihood has no priors; method='ep' fits under priors where the family has it."
 _AT_ROWS = "predict() predicts the response, and plot_effect() draws it along a column."
 _OF_CAUSE = "res[cause] is the fit of one cause."
-# What serves instead, by name; by the words of a reason where it does not depend on the name.
+# Alternatives, by name; by the words of a reason if they do not depend on the name.
 INSTEAD: Mapping[str, str] = {
     **{name: row.instead for name, row in _FOREIGN.items()},
     "bootstrap": "Use sample() and posterior() for draws from a posterior; cov_type='HC0' and 'cluster' require "

@@ -36,10 +36,10 @@ class SummaryTable(NamedTuple):
 
     heading: str
     rows: Sequence[tuple[str, Sequence[float | str]]]
-    unknown: Mapping[str, str] = {}  # what stands in place of an error that is not known, by the name of the row
+    unknown: Mapping[str, str] = {}  # what replaces a standard error that is not known, by the name of the row
     columns: Sequence[str] = ()  # behind the first; by default those of estimates
     last: tuple[str, Mapping[str, str]] = ("", {})  # heading and cells of a column behind the others
-    of: str = ""  # what all rows are of, in a row of its own
+    of: str = ""  # what all rows are of, in a separate row
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class Words:
     criteria: Mapping[str, float | str]
     tables: Sequence[SummaryTable]
     notes: Notes
-    formulas: Mapping[str, str] = field(default_factory=dict)  # beside that of the model
-    of_ratios: str = ""  # what hazard or odds ratios are, where a table of these is asked for
+    formulas: Mapping[str, str] = field(default_factory=dict)  # in addition to that of the model
+    of_ratios: str = ""  # what hazard or odds ratios are, if a table of these is requested
     counts: Mapping[str, Any] | None = None  # of rows, where they are not those of the results
 
 

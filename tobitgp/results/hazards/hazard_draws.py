@@ -74,7 +74,7 @@ class JointHazards(JointPosterior):
     """Times of several rows together."""
 
     parts: HazardParts
-    frame: pd.DataFrame  # covariates of the rows that are asked about
+    frame: pd.DataFrame  # covariates of the requested rows
     exclude: Any = ()
 
     @property

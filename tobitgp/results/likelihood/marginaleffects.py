@@ -19,7 +19,7 @@ from tobitgp.results.fit import Fit
 from tobitgp.results.rows import Limits, ask, no_limits
 from tobitgp.typing import Array
 
-_LIMITS = "_limit_lower", "_limit_upper", "_entry", "_exit"  # columns beside those of the data
+_LIMITS = "_limit_lower", "_limit_upper", "_entry", "_exit"  # columns in addition to those of the data
 
 
 def to_marginaleffects(

@@ -25,7 +25,7 @@ from tobitgp.mixture.family import blocks
 from tobitgp.mixture.predictive import draw_between
 from tobitgp.typing import Array, IntArray
 
-_FEWEST = 1000  # draws among which those that are asked for are chosen
+_FEWEST = 1000  # draws from which the requested ones are chosen
 _LEVELS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
 _RIDGE = 0.003
 _STEPS = 50

@@ -57,7 +57,7 @@ def predict_mixture(
         questions = {what: observed(False, *asked.limits())}
     else:
         questions = {key: make(support != "real", asked) for key, make in asks.items()}
-        if support == "counts":  # which a logarithm would leave a rounding error beside whole numbers
+        if support == "counts":  # since a logarithm would leave rounding errors in whole numbers
             questions |= {key: asks[key](False, asked) for key, one in questions.items() if one.response}
     if bands and support == "counts" and any(question.response for question in questions.values()):
         raise SpecError(

@@ -28,7 +28,7 @@ from tobitgp.formula.spec import ResponseKind
 from tobitgp.priors.coefficients import WEAK, find_layers, prior_root
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
-WideEnds = tuple[Array, Array]  # of what is known of every response, (n, J) each, NaN where nothing is
+WideEnds = tuple[Array, Array]  # limits of every response, (n, J) each, NaN for missing values
 RESIDUAL = f"re(0 + {EACH} | {UNIT})"
 
 

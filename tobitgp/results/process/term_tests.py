@@ -18,7 +18,7 @@ from tobitgp.typing import Array, IntArray
 
 MOST_COLUMNS = 2000  # of a term, beyond which no covariance of all of them is formed
 _MOST_CELLS = 20_000_000  # of covariances between a term and all weights
-_NOTHING = 1e-10  # beside the largest eigenvalue
+_NOTHING = 1e-10  # relative to the largest eigenvalue
 
 
 class TermTest(NamedTuple):

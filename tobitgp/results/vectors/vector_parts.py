@@ -48,7 +48,7 @@ class VectorParts(ResponsesTogether):
     learned: tuple[Learned, ...]  # (D,)
     facts_of_each: tuple[Facts, ...]  # (D,), what is remembered of the values of each response
     tried: Tried | None = None  # where a range of numbers of components was given
-    covariance: Array | None = None  # (p, p), of the parameters, where it was asked for
+    covariance: Array | None = None  # (p, p), of the parameters, if requested
     read: ResponseRows | None = None  # the rows of the fit; none where it comes from a file
     weight: Array | None = None  # (n,), of these
 

@@ -29,7 +29,7 @@ from tobitgp.results.vectors.vector_parts import VectorParts
 from tobitgp.results.words import Words
 from tobitgp.typing import Array
 
-_SHAPES = ("calibration", "symmetry", "tails")  # tests that more components serve
+_SHAPES = ("calibration", "symmetry", "tails")  # tests for which more components help
 _REMEDY = "Try more components, mixture(range(1, 7)), or write logarithms of the responses."
 _PANELS = drawn_for_each(figures.plot_quantile_residuals)
 
