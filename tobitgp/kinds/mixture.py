@@ -144,8 +144,8 @@ class MixtureParts(Source):
 def known_ends(spec: ModelSpec, family: MixtureFamily, response: CensoredResponse) -> tuple[Array, Array]:
     """Ends (lower, upper] of the rows of a response, (n,) each, inside of their windows.
 
-    Of counts ``censor(upper=6)`` and ``>=6`` mean at least 6, a flag (as for ``Surv``) or ``>6`` more than 6, ``<6`` at
-    most 5, and ``<=6`` at most 6.
+    For counts, ``censor(upper=6)`` and ``>=6`` mean at least 6, a flag (as for ``Surv``) or ``>6`` more than 6, ``<6``
+    at most 5, and ``<=6`` at most 6.
     """
     lower, upper = response.lower, response.upper
     if family.support != "counts":

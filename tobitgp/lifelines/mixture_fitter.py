@@ -25,8 +25,8 @@ class MixtureFitter(ResultsFitter):
         The number of components, or the numbers to choose from by the evidence (with ``method="em"``, by the BIC);
         ``"select"`` is ``range(1, 7)``. ``"dp"`` is a Dirichlet process.
     family : str
-        Of the components: ``"weibull"``, ``"lognormal"``, ``"exponential"``, ``"gamma"``, ``"inverse_gaussian"``, or
-        another of :func:`tobitgp.fit`.
+        Family of the components: ``"weibull"``, ``"lognormal"``, ``"exponential"``, ``"gamma"``,
+        ``"inverse_gaussian"``, or another of :func:`tobitgp.fit`.
     method : {"vbcm", "svbcm", "em"} or a value such as ``tg.VBCM(n_starts=20)``
         ``"em"`` is maximum likelihood, which has ``log_likelihood_``, ``AIC_`` and ``BIC_``.
     alpha : float

@@ -268,7 +268,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         Returns
         -------
         float or array
-            Of shape (k,), on the scale of the durations; with several ages (n,) for a number p, else (k, n).
+            Shape (k,), on the scale of the durations; with several ages (n,) for a single p, otherwise (k, n).
 
         Raises
         ------
@@ -303,7 +303,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         return pd.DataFrame({column: left}, index=self.timeline)
 
     def print_summary(self, *args: Any, **options: Any) -> None:
-        """Print the table of lifelines, or ``results_.summary()`` where lifelines has no such distribution.
+        """Print the table of lifelines, or ``results_.summary()`` if lifelines does not have the distribution.
 
         Parameters
         ----------

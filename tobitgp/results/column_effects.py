@@ -96,7 +96,7 @@ def marginal_effects(
     Raises
     ------
     SpecError
-        For an unknown ``what`` or ``method``, missing or unnecessary arguments, an ``alpha`` outside (0, 1), lacking
+        For an unknown ``what`` or ``method``, missing or unnecessary arguments, an ``alpha`` outside (0, 1), missing
         training rows, or logarithms of predictions that are not positive.
     DataError, UnseenLevelError
         If the rows of ``at`` cannot be used.

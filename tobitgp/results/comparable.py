@@ -54,7 +54,7 @@ def is_of_counts(family: Any) -> bool:
 def check_same_rows(subjects: Mapping[str, Subject]) -> None:
     """Raise an error for models of different rows, responses or censored rows, or of counts and values.
 
-    Of models that hold no rows only what they counted is compared.
+    For models that hold no rows, only their counts are compared.
     """
     held = {name: subject for name, subject in subjects.items() if subject.training is not None}
     checks = (_refuse_measure, _refuse_treatment, _refuse_counts)

@@ -63,7 +63,7 @@ def marginal_effects(
     below, above, times : float, optional
         One of them, on the scale of the response.
     cause : str or int, optional
-        With ``"risk"``: of an event of this cause, its cumulative incidence. Without, of any.
+        With ``"risk"``: the cumulative incidence of this cause. By default the first event of any cause.
     alpha : float
         Significance level: intervals have probability ``1 - alpha``.
     draws, rng

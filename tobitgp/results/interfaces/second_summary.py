@@ -30,7 +30,7 @@ def summary2(
     alpha : float
         Significance level: intervals have probability ``1 - alpha``.
     float_format : str
-        Of numbers, e.g. ``"%.4f"``.
+        Format of numbers, e.g. ``"%.4f"``.
 
     Returns
     -------

@@ -155,7 +155,7 @@ class MixedRegressionResults(LikelihoodResults):
         Raises
         ------
         SpecError
-            If ``x`` is no such column, ``ax`` is not a matplotlib axes object, or the fit holds no training rows.
+            If ``x`` is not such a column, ``ax`` is not a matplotlib axes object, or the fit holds no training rows.
 
         Examples
         --------

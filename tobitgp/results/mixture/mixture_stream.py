@@ -40,7 +40,7 @@ class MixtureStream:
     formula : str
         For example ``"Surv(time, event) ~ mixture(2)"``, with one number of components or ``mixture("dp")``.
     family : {"gaussian", "lognormal", "exponential", "poisson", "weibull"}
-        Of the components.
+        Family of the components.
     method : SVBCM, optional
         Step lengths and kind of statistics; its batch size and polish are not used.
     priors : mapping of str to float, optional

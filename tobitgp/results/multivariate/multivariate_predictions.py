@@ -126,8 +126,8 @@ def impute(results: Fit, new: Frame | None = None, *, interval: float | None = N
     Parameters
     ----------
     new : DataFrame or dict of columns, optional
-        With the columns of the formula on both sides, of which responses may be missing; the rows of the fit
-        without. Hyper-parameters stay those of the fit.
+        With the columns on both sides of the formula; responses may be missing; the rows of the fit without.
+        Hyper-parameters stay those of the fit.
     interval : float, optional
         Probability of equal-tailed intervals of the values, from 1,000 draws of them.
 
