@@ -427,7 +427,7 @@ def test_questions_are_refused_with_words(mgus2):
             question()
     with pytest.raises(SpecError, match="conditional_after must not be negative"):
         res.predict_cumulative_incidence(times=[1.0], conditional_after=-1.0)
-    with pytest.raises(SpecError, match="one positive time"):
+    with pytest.raises(SpecError, match="one positive number"):
         res.concordance_index("pcm", -1.0)
     with pytest.raises(SpecError, match="cannot be combined with df="):
         res.plot_cumulative_incidence(df=mgus2.head(2), by="age")

@@ -226,7 +226,7 @@ def test_what_is_refused(kidney):
         ("Surv(time, status) ~ age", {}, r"requires one term \(1 \| g\)"),
         ("Surv(time, status) ~ (1 + age | id)", {}, r"requires one term \(1 \| g\)"),
         ("Surv(time, status) ~ age + (1 | id) + (1 | female)", {}, r"requires one term \(1 \| g\)"),
-        (FORMULA, {"family": tg.PH("weibull")}, r"frailty='gamma'\) takes \(1 \| id\)"),
+        (FORMULA, {"family": tg.PH("weibull")}, r"frailty='gamma'\) supports \(1 \| id\)"),
         (FORMULA, {"cov_type": "HC0"}, "With frailty= use cov_type='cluster'"),
         (FORMULA, {"fixed": {"theta": -1.0}}, "a positive number"),
         ("interval(time, end) ~ age + (1 | id)", {}, "exact or right-censored"),

@@ -82,7 +82,7 @@ def test_ratios_of_a_process_are_those_of_joint_draws(process):
 def test_inputs_of_a_process_are_compared_jointly(process, lung):
     table = process.hazard_ratios(terms="gp(age)")
     x0, (low, high) = lung["age"].median(), np.quantile(lung["age"], [0.1, 0.9])
-    assert list(table.index) == [f"gp(age): age = {x:g} against {x0:g}" for x in (low, high)]
+    assert list(table.index) == [f"gp(age): age = {x:g} vs {x0:g}" for x in (low, high)]
     nearer = process.hazard_ratios(at={"age": [x0 + 0.01, x0, x0 + 10.0]}, terms="gp(age)")
     assert nearer["se(coef)"].iloc[0] < 1e-3
     assert nearer.iloc[1][["coef", "se(coef)", "exp(coef)", "lower", "upper"]].tolist() == [0.0, 0.0, 1.0, 1.0, 1.0]
@@ -175,7 +175,7 @@ def test_families_without_a_constant_ratio_are_refused(lung, family, more):
     response = "Surv(time, event)" if family in ("lognormal", "weibull") else "Surv(log(time), event)"
     res = tg.fit(f"{response} ~ age", lung, family=family, **more)
     with pytest.raises(
-        SpecError, match=r"predict_hazard\(\.\.\.\) for two rows" + ('.*family="ph"' if not more else "")
+        SpecError, match=r"predict_hazard\(\.\.\.\) for two rows" + (".*family='ph'" if not more else "")
     ):
         res.hazard_ratios()
 

@@ -217,7 +217,7 @@ def test_no_time_has_a_cumulative_hazard_of_plus_zero(smooth, path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"start": [41.0, 0.0, 0.0]}, "Row 0 of id=b has a gap in time before it"),
+        ({"start": [41.0, 0.0, 0.0]}, "Row 0 of id=b follows a gap in time"),
         ({"start": [30.0, 0.0, 0.0]}, "overlap"),
         ({"stop": [20.0, 9.0, 40.0]}, "ends at 20, not after its start"),
     ],

@@ -229,10 +229,10 @@ def test_components_need_what_says_how_rows_were_censored(survival):
         ({"what": "prob"}, "below="),
         ({"what": "median", "q": 0.3}, "q="),
         ({"interval": 95}, "interval="),
-        ({"exclude": ["x"]}, "this model has none"),
+        ({"exclude": ["x"]}, "This model has none"),
         ({"exclude": 3}, "exclude=3: exclude must be the name of a term"),
-        ({"exclude": [["x"]]}, "this model has none"),
-        ({"se": []}, r"se=\[\]: True or False"),
+        ({"exclude": [["x"]]}, "This model has none"),
+        ({"se": []}, r"se=\[\]: se must be True or False"),
         ({"what": np.array([])}, "'uncensored', 'median'"),
     ],
 )
@@ -431,7 +431,7 @@ def test_questions_of_other_kinds_make_no_sense(res):
         res.sample(rng="a")
     with pytest.raises(SpecError, match="rng='a'"):
         res.residuals(rng="a")
-    with pytest.raises(SpecError, match="ax= takes matplotlib axes, not int"):
+    with pytest.raises(SpecError, match="ax= must be matplotlib axes, not int"):
         res.plot(3)
     with pytest.raises(DataError, match="'y' is a single value"):
         res.predict({"y": None})

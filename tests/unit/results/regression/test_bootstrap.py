@@ -156,7 +156,7 @@ def test_what_it_is_not_of(res, maximised, panel, tobin):
     for wrong in (1, True, 9.0):
         with pytest.raises(SpecError, match="a whole number of at least 2"):
             res.bootstrap(wrong)
-    for wrong, words in ((5, "a function of the results"), (lambda one: one.conf_int(), "gives a DataFrame")):
+    for wrong, words in ((5, "a function of the results"), (lambda one: one.conf_int(), "returns a DataFrame")):
         with pytest.raises(SpecError, match=words):
             res.bootstrap(9, statistic=wrong)
     with pytest.raises(SpecError, match="'percentile', 'basic', 'bca'"):

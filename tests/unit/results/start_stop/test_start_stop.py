@@ -327,8 +327,8 @@ def test_rows_that_are_no_history_are_refused(change, words):
 @pytest.mark.parametrize(
     ("formula", "options", "words"),
     [
-        (HEART + " + gp(age)", {}, "not gp.age.; family='ph'"),
-        (HEART + " + (1 | surgery)", {}, "not re.surgery.; family='ph'"),
+        (HEART + " + gp(age)", {}, "not gp.age.; use family='ph'"),
+        (HEART + " + (1 | surgery)", {}, "not re.surgery.; use family='ph'"),
         ("Surv(start, stop, event) ~ mixture(2)", {}, "not mixture"),
         (HEART, {"family": "gaussian"}, "a family of positive times"),
         ("stop ~ age", {}, "Surv.start, stop, event."),

@@ -113,7 +113,7 @@ def test_new_rows_need_one_response(res):
         res.means["y1"], np.sqrt(res.covariances.xs("y1", level="response")["y1"])
     ).pdf([[0.0], [4.0]])
     np.testing.assert_allclose(table, densities / densities.sum(axis=1, keepdims=True), rtol=1e-8)
-    with pytest.raises(DataError, match="none of the responses y1, y2"):
+    with pytest.raises(DataError, match="at least one of the responses y1, y2"):
         res.predict({"z": [1.0]}, "component")
 
 
