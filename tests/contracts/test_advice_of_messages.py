@@ -173,7 +173,7 @@ MISTAKES = {
         (lambda: fit("y ~ x", cov_type="cluster", cov_kwds={"groups": "firm"}),),
     ),
     "maximum likelihood of a process": Mistake(
-        lambda: fit("y ~ gp(x)", method="mle"), "use method='ep'", (lambda: at_maximum("y ~ gp(x)", method="ep"),)
+        lambda: fit("y ~ gp(x)", method="mle"), "Use method='ep'", (lambda: at_maximum("y ~ gp(x)", method="ep"),)
     ),
     "a process with a parametric baseline": Mistake(
         lambda: fit("Surv(t, e) ~ gp(x)", family=tg.PH("weibull")),
@@ -253,7 +253,7 @@ MISTAKES = {
     ),
     "a mean up to no time": Mistake(
         lambda: fit(TIMES, family="weibull").predict_restricted_mean(D),
-        "as t=365",
+        "e.g. t=365",
         (lambda: fit(TIMES, family="weibull").predict_restricted_mean(D, t=1.0),),
     ),
     "a mean beyond the last time": Mistake(
