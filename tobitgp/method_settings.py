@@ -282,16 +282,16 @@ class VI(PosteriorMethod):
         if self.epochs is not None:
             read_whole("epochs", self.epochs)
         if self.delay is not None and not (is_number(self.delay) and self.delay >= 0):
-            raise SpecError(f"delay={self.delay!r}: a finite number of at least 0 is needed.")
+            raise SpecError(f"delay={self.delay!r}: must be a finite number of at least 0.")
         if self.forgetting is not None and not (is_number(self.forgetting) and 0.5 < self.forgetting <= 1.0):
-            raise SpecError(f"forgetting={self.forgetting!r}: a number in (0.5, 1] is needed.")
+            raise SpecError(f"forgetting={self.forgetting!r}: must be a number in (0.5, 1].")
         if self.bound != "exact":
             raise SpecError(f"batch={self.batch}: steps by batches require bound='exact', not {self.bound!r}.")
         if self.hyper == "integrate":
             raise SpecError(f"batch={self.batch}: hyper='integrate' takes passes over all rows. Use hyper='maximize'.")
 
     def settings(self, rng: Any = None) -> Settings:
-        """With the steps by batches, where asked for."""
+        """With the steps by batches, where ``batch=`` is given."""
         settings = PosteriorMethod.settings(self, rng)
         if self.batch is None:
             return settings
@@ -341,7 +341,7 @@ class MLE(MethodValue):
 
 
 def read_choice(name: str, value: Any, choices: Any) -> None:
-    """Refuse what is not one of several words."""
+    """Raise an error for what is not one of several words."""
     if not isinstance(value, str) or value not in choices:
         raise SpecError(f"{name}={value!r}: must be one of {', '.join(map(repr, choices))}.")
 
@@ -349,19 +349,19 @@ def read_choice(name: str, value: Any, choices: Any) -> None:
 def read_whole(name: str, value: Any) -> int:
     """A whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise SpecError(f"{name}={value!r}: a whole number of at least 1 is needed.")
+        raise SpecError(f"{name}={value!r}: must be a whole number of at least 1.")
     return int(value)
 
 
 def read_positive(name: str, value: Any) -> float:
     """A positive number."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
-        raise SpecError(f"{name}={value!r}: a positive number is needed.")
+        raise SpecError(f"{name}={value!r}: must be a positive number.")
     return float(value)
 
 
 def _check_inducing(inducing: Any) -> None:
-    """Refuse what cannot be inducing inputs of any formula; their shapes are checked with the data."""
+    """Raise an error for what cannot be inducing inputs of any formula; their shapes are checked with the data."""
     for choice in inducing.values() if isinstance(inducing, Mapping) else [inducing]:
         if choice is not None and not isinstance(choice, Inducing) and read_inducing(choice) is None:
             raise SpecError(

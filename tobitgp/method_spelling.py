@@ -1,4 +1,4 @@
-"""What ``method=`` of a fit means, and where settings are written that a user gives beside it."""
+"""What ``method=`` of a fit means, and where settings that a user gives with it are written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read_method(method: Any) -> Any:
     if isinstance(method, FitMethod):
         return method
     if isinstance(method, type) and issubclass(method, FitMethod):
-        raise SpecError(f"method=tg.{method.__name__}: a value is needed. Write method=tg.{method.__name__}().")
+        raise SpecError(f"method=tg.{method.__name__}: must be a value. Write method=tg.{method.__name__}().")
     if isinstance(method, str) and method in METHODS:
         return METHODS[method]()
     if isinstance(method, str) and method.lower() in OF_PAPERS:
@@ -52,7 +52,7 @@ def posterior_method(method: Any) -> PosteriorMethod:
 
 
 def holding(method: Any, settings: Mapping[str, Any], formula: Any = None) -> tuple[type[Any], dict[str, Any]]:
-    """The class of the method that has some settings, given beside a method and a formula, and all its settings."""
+    """The class of the method that has some settings, given with a method and a formula, and all its settings."""
     own = given_settings(method) if isinstance(method, MethodValue) else {}
     chosen: Any = type(method) if isinstance(method, MethodValue) else METHODS.get(str(method))
     chosen = chosen or _class_for(settings, formula if isinstance(formula, str) else "")
@@ -64,7 +64,7 @@ def holding(method: Any, settings: Mapping[str, Any], formula: Any = None) -> tu
 
 
 def _class_for(settings: Mapping[str, Any], formula: str) -> type[Any]:
-    """The class that method="auto" means beside settings."""
+    """The class that method="auto" means with settings."""
     if "mixture(" in formula:
         return VBCM
     if "bound" in settings:

@@ -18,7 +18,7 @@ MISTAKES = {
     ),
     "effects on what is conditional": Mistake(
         lambda: fit("y ~ x", method="ep").marginal_effects(what="conditional"),
-        "use what='observed' or 'uncensored'",
+        "Use what='observed' or 'uncensored'",
         (
             lambda: fit("c ~ x | censor(-1)", method="ep").marginal_effects(what="observed"),
             lambda: fit("c ~ x | censor(-1)", method="ep").marginal_effects(what="uncensored"),
@@ -32,7 +32,7 @@ MISTAKES = {
         "Write y ~ ... | censor(lower, upper)",
         (lambda: fit("c ~ x | censor(-1, None)"),),
     ),
-    "a start of a mixture": Mistake(
+    "start must describe a mixture": Mistake(
         lambda: fit(MIXED, family="lognormal", start="kmeans"),
         "Give parameters (a DataFrame or dict with a value for each component), responsibilities",
         (

@@ -56,7 +56,7 @@ MISTAKES = {
     ),
     "calibration by training rows": Mistake(
         lambda: fit("y ~ x").conformalise(D),
-        "Fit to some rows, and calibrate with the others",
+        "Fit to some rows and calibrate with the others",
         (lambda: fit("y ~ x", D[::2]).conformalise(D[1::2]),),
     ),
     "few clusters": Mistake(
@@ -69,7 +69,7 @@ MISTAKES = {
     ),
     "robust errors of a level with one row": Mistake(
         lambda: fit("y ~ x + solo", cov_type="HC0"),
-        "merge levels, or use cov_type='nonrobust'",
+        "Merge levels, or use cov_type='nonrobust'",
         (lambda: fit("y ~ x", cov_type="HC0"), lambda: fit("y ~ x + solo", cov_type="nonrobust")),
     ),
     "a unit far from the column": Mistake(
@@ -173,7 +173,7 @@ MISTAKES = {
         (lambda: fit("y ~ x", cov_type="cluster", cov_kwds={"groups": "firm"}),),
     ),
     "maximum likelihood of a process": Mistake(
-        lambda: fit("y ~ gp(x)", method="mle"), "use method='ep'", (lambda: at_maximum("y ~ gp(x)", method="ep"),)
+        lambda: fit("y ~ gp(x)", method="mle"), "Use method='ep'", (lambda: at_maximum("y ~ gp(x)", method="ep"),)
     ),
     "a process with a parametric baseline": Mistake(
         lambda: fit("Surv(t, e) ~ gp(x)", family=tg.PH("weibull")),
@@ -182,7 +182,7 @@ MISTAKES = {
     ),
     "an effect of levels that changes": Mistake(
         lambda: at_maximum("Surv(t, e) ~ tv(g)", family="ph"),
-        "strata(g) gives each a baseline",
+        "Use strata(g) to give each level a baseline",
         (lambda: fit("Surv(t, e) ~ x + strata(g)", family=tg.PH("weibull")),),
     ),
     "a parameter of another name": Mistake(
@@ -225,7 +225,7 @@ MISTAKES = {
     # errors about questions
     "bands of time that end": Mistake(
         lambda: fit(TIMES, family=tg.PH("piecewise"), method="mle").predict_survival_function(D, [1e3]),
-        "ask for earlier times, or fit with tg.PH(baseline='gp')",
+        "Give earlier times, or fit with tg.PH(baseline='gp')",
         (
             lambda: fit(TIMES, family=tg.PH("piecewise"), method="mle").predict_survival_function(D, [1.0]),
             lambda: at_maximum(TIMES, family=tg.PH(baseline="gp")).predict_survival_function(D, [1e3]),
@@ -253,7 +253,7 @@ MISTAKES = {
     ),
     "a mean up to no time": Mistake(
         lambda: fit(TIMES, family="weibull").predict_restricted_mean(D),
-        "as t=365",
+        "e.g. t=365",
         (lambda: fit(TIMES, family="weibull").predict_restricted_mean(D, t=1.0),),
     ),
     "a mean beyond the last time": Mistake(

@@ -145,7 +145,7 @@ def test_coefficients_that_the_rows_hardly_determine():
 def test_the_intercept_far_from_the_rows():
     frame = rows().assign(year=lambda d: 2020.0 + np.linspace(0.0, 0.5, len(d)))
     res = tg.fit("Surv(time, event) ~ year", frame, family="weibull")
-    with pytest.warns(ApproximationWarning, match=r"ratio of Intercept.*Centre the columns, e.g. center\(x\)"):
+    with pytest.warns(ApproximationWarning, match=r"ratio of Intercept.*Centre them, e.g. center\(x\)"):
         res.summary_frame()
     assert said(tg.fit("Surv(time, event) ~ center(year)", frame, family="weibull").summary_frame) == []
 

@@ -55,8 +55,8 @@ def fit_in_vain(formula, data, family, words, **options):
     ("terms", "where", "words"),
     [
         ("z + g", "g == 'b'", r"'g\[T.b\]' separates the \d+ {}-censored rows of level 'b' of 'g' .*Leave it out"),
-        ("z + g", "g == 'a'", r"'g\[T.b\]' and 'g\[T.c\]' together separate .* of level 'a' of 'g' .*merge levels"),
-        ("z + g", "g != 'a'", r"'g\[T.b\]' and 'g\[T.c\]' separate .* of levels '.', '.' of 'g' .*merge levels"),
+        ("z + g", "g == 'a'", r"'g\[T.b\]' and 'g\[T.c\]' together separate .* of level 'a' of 'g' .*[Mm]erge levels"),
+        ("z + g", "g != 'a'", r"'g\[T.b\]' and 'g\[T.c\]' separate .* of levels '.', '.' of 'g' .*[Mm]erge levels"),
         ("0 + z + g", "g == 'a'", r"'g\[a\]' separates the \d+ {}-censored rows of level 'a' of 'g'"),
         ("z + w", "w == 1", r"'w' separates the \d+ {}-censored rows with 'w' = 1 .*its coefficient"),
         ("z + w", "w == 0", r"'w' separates the \d+ {}-censored rows with 'w' = 0 .*its coefficient"),

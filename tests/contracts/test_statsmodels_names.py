@@ -93,7 +93,9 @@ def test_a_name_has_a_value_or_a_reason(kind):
             with pytest.raises(UnavailableError) as error:
                 (CALLS | NEED_ARGUMENTS).get(name, lambda res, name=name: getattr(res, name))(res)
             said = str(error.value)
-            assert reason.words in said or "a baseline or terms with priors" in said or "has its own, as" in said, name
+            assert reason.words in said or "a baseline or terms with priors" in said or "Use that of a cause" in said, (
+                name
+            )
         assert (row.meaning == "none") <= (reason is not None), name
 
 

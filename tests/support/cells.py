@@ -23,7 +23,7 @@ OWN_UNIT = {"box-cox": ("latent", "sigma")} | dict.fromkeys(
 SEARCHED = {"latent": ("prob", "terms", "sigma", "curve")}
 PRODUCT = "the product alone, without gp(x) beside it, is another model at another origin"
 UNDEFINED = {
-    ("entry", "follow-up in two pieces"): "an accelerated time needs the covariates from time 0 on",
+    ("entry", "follow-up in two pieces"): "accelerated time requires the covariates from time 0 on",
     ("shape", "follow-up in two pieces"): "id= is not supported with formulas of other parameters",
     ("splines", "copies of rows"): "knots of bs() are quantiles of the rows as they are written",
     ("splines", "rows of weight 0"): "knots of bs() are quantiles of the rows as they are written",

@@ -103,7 +103,7 @@ def check_response(response: CensoredResponse, *, log_time: bool, labels: npt.ND
 
 
 def check_entry(end: Array, entry: Array, labels: npt.NDArray[Any] | None) -> None:
-    """Refuse rows that end before they could be seen; shapes (n,)."""
+    """Raise an error for rows that end before they could be seen; shapes (n,)."""
     early = "The row ends at or before its entry, so it cannot have been observed"
     refuse_rows(end <= entry, early, end, labels)
 

@@ -190,7 +190,7 @@ def read_functions(functions: NamedFunctions) -> UserFunctions:
             taken_by = f"functions= names {name!r}, which means something in formulas already"
             raise SpecError(f"{taken_by}; choose another name.")
         if not callable(call):
-            raise SpecError(f"functions={{{name!r}: ...}} is {type(call).__name__}; a function of arrays is needed.")
+            raise SpecError(f"functions={{{name!r}: ...}} is {type(call).__name__}. It must be a function of arrays.")
     return tuple(functions.items())
 
 

@@ -68,7 +68,7 @@ def read_hazards(formula: str) -> HazardFormula:
     formula = one_line(formula)
     before, _, after = split_sides(formula, f"The formula is empty; {_WRITTEN}", f"The formula has no '~'; {_WRITTEN}")
     if not before or not after:
-        raise FormulaError(f"Both sides of '~' are needed; {_WRITTEN}.", formula)
+        raise FormulaError(f"Both sides of '~' must be given; {_WRITTEN}.", formula)
     right = read_side(formula, after)
     node, parts = split_parts(right)
     for met in names_in(right.tree):

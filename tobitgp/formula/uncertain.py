@@ -20,7 +20,7 @@ def measured_term(spec: ModelSpec) -> GPTerm:
     """The process over the measured input, which is the only term."""
     if spec.mixture is not None or len(spec.gps) != 1 or spec.linear != "1" or spec.offsets:
         raise FormulaError(
-            f"gp(x, se=) is the only term right of '~', beside the intercept, which is there anyway; {_WRITTEN}.",
+            f"gp(x, se=) must be the only term on the right-hand side; the intercept is always included: {_WRITTEN}.",
             spec.formula,
         )
     if spec.truncation is not None:

@@ -108,7 +108,7 @@ def read_mapping(argument: str, given: Any) -> dict[str, Any] | None:
     if not isinstance(given, Mapping):
         of = f"= is a {type(given).__name__}" if "\n" in repr(given) else f"={given!r}"
         fit = ", or a fit by a posterior of the same terms" * (argument == "start")
-        raise SpecError(f"{argument}{of}: a dict keyed by parameter name is needed, as {{'sigma': ...}}{fit}.")
+        raise SpecError(f"{argument}{of}: must be a dict keyed by parameter name, e.g. {{'sigma': ...}}{fit}.")
     return dict(given)
 
 
@@ -120,12 +120,12 @@ def is_zero(value: Any) -> bool:
 def _log_ratio(argument: str, name: str, value: Any, unit: float) -> float:
     """Logarithm of a value over its unit, where squares of both stay numbers."""
     if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-        raise SpecError(f"{argument}={{{name!r}: {value!r}}}: a positive number is needed.")
+        raise SpecError(f"{argument}={{{name!r}: {value!r}}}: must be a positive number.")
     ratio = np.log(float(value)) - np.log(unit)
     if abs(ratio) > FARTHEST:
         raise SpecError(
-            f"{argument}={{{name!r}: {value!r}}}: on the scale of these data 1 is {unit:.3g}; a value within a factor "
-            f"1e{FARTHEST / np.log(10.0):.0f} of that is needed."
+            f"{argument}={{{name!r}: {value!r}}}: on the scale of these data 1 is {unit:.3g}. The value must be within "
+            f"a factor 1e{FARTHEST / np.log(10.0):.0f} of that."
         )
     return float(ratio)
 
@@ -252,7 +252,7 @@ def _read_coefficient(name: str, unit: float, given: GivenParameters, mean: floa
 def finite_number(argument: str, name: str, value: Any) -> float:
     """A number that was given for a parameter."""
     if not isinstance(value, Real) or not np.isfinite(float(value)):
-        raise SpecError(f"{argument}={{{name!r}: {value!r}}}: a finite number is needed.")
+        raise SpecError(f"{argument}={{{name!r}: {value!r}}}: must be a finite number.")
     return float(value)
 
 
@@ -263,7 +263,7 @@ def _read_correlations(argument: str, names: Sequence[str], given: Mapping[str, 
         raise SpecError(f"{argument}= has some of the correlations of a term; give {missing[0]!r} too.")
     for name in names:
         if not isinstance(given[name], Real) or not -1 < float(given[name]) < 1:
-            raise SpecError(f"{argument}={{{name!r}: {given[name]!r}}}: a number between -1 and 1 is needed.")
+            raise SpecError(f"{argument}={{{name!r}: {given[name]!r}}}: must be a number between -1 and 1.")
     R = np.eye(q)
     rows, columns = np.tril_indices(q, -1)
     R[rows, columns] = R[columns, rows] = [float(given[name]) for name in names]

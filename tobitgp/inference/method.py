@@ -71,11 +71,11 @@ class Method:
     def __post_init__(self) -> None:
         iterations = self.max_iterations
         if not is_number(self.tol) or not self.tol > 0:
-            raise SpecError(f"site_tol={self.tol!r}: a positive number is needed.")
+            raise SpecError(f"site_tol={self.tol!r}: must be a positive number.")
         if not is_number(self.damping) or not 0 < self.damping <= 1:
-            raise SpecError(f"damping={self.damping!r}: a number in (0, 1] is needed.")
+            raise SpecError(f"damping={self.damping!r}: must be a number in (0, 1].")
         if isinstance(iterations, bool) or not isinstance(iterations, (int, np.integer)) or iterations < 1:
-            raise SpecError(f"site_iterations={iterations!r}: a whole number of at least 1 is needed.")
+            raise SpecError(f"site_iterations={iterations!r}: must be a whole number of at least 1.")
 
     @property
     def traits(self) -> Traits:

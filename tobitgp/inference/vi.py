@@ -134,7 +134,7 @@ class VIUpdates(Method):
         if not self.traits.drawn:
             raise SpecError(f"draws={self.draws!r}: requires bound='monte_carlo', not {self.bound!r}.")
         if isinstance(self.draws, bool) or not isinstance(self.draws, (int, np.integer)) or self.draws < 2:
-            raise SpecError(f"draws={self.draws!r}: a whole number of at least 2 is needed.")
+            raise SpecError(f"draws={self.draws!r}: must be a whole number of at least 2.")
 
     def _check_unit(self, unit: float) -> None:
         if self.bound != "karlova":

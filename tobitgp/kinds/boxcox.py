@@ -54,7 +54,7 @@ class BoxCoxParts(LikelihoodParts):
     shapes: ClassVar = {"* 2": "profile", "columns": "level!"}
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a fit that was read from a file."""
+        """Inconsistent parts of a fit that was read from a file."""
         if self.family is not BOXCOX or not self.last > 0.0 or self.profile is None:
             yield "its parts do not belong together"
 
@@ -99,7 +99,7 @@ class BoxCoxParts(LikelihoodParts):
     def why_not_nested(self, smaller: LikelihoodParts) -> str:
         same = isinstance(smaller, BoxCoxParts) and smaller.power_given and smaller.power == self.power
         if self.power_given and not same:
-            return "its power is another one, or was estimated"
+            return "its power differs, or was estimated"
         # A log-normal regression has the power 0.
         return "" if type(smaller) is RegressionParts else LikelihoodParts.why_not_nested(self, smaller)
 
@@ -164,9 +164,9 @@ def fit_boxcox(
     max_iter: int = 200,
     with_null: bool = True,
 ) -> BoxCoxParts:
-    """Fit a regression after a power transformation, of a power that is estimated where none is given.
+    """Fit a regression after a power transformation; the power is estimated if none is given.
 
-    The model with an intercept only is left to who asks for it where not ``with_null``.
+    Without ``with_null``, the model with an intercept only is fitted when it is requested.
     """
     check_covariance(cov_type)
     check_unambiguous("fixed=", fixed or (), [*training.design.columns, "power"])
@@ -219,9 +219,9 @@ def fit_boxcox(
 
 
 def unit_of(training: TrainingData, level: Array | None, coefficients: Array, gamma: Array) -> float:
-    """Log of the geometric mean of exact responses, of ends without any, in whose unit tests are made.
+    """Log of the geometric mean of exact responses (of limits if there are none), the unit of the tests.
 
-    Any other unit gives the same fit, but where no constant and no sigma take it up, or some values are known.
+    Any other unit gives the same fit, unless there is no free constant or sigma, or some values are fixed.
     """
     design, seen = training.design, training.response
     exact = seen.lower == seen.upper
@@ -245,16 +245,18 @@ def level_of(H: Array, columns: Sequence[str]) -> Array | None:
 
 
 def refuse_power(training: TrainingData, power: float | None) -> None:
-    """Refuse zeros with a power that has none, and a constant response without a power."""
+    """Raise an error for zeros with a power that has none, and a constant response without a power."""
     response = training.response
     if power is not None and power < LEAST_POWER and holds_zeros(response):
-        raise SpecError(f"power={power:g} has no probability of a response of 0, and rows are 0; give one above 0.")
+        raise SpecError(
+            f"power={power:g} gives a response of 0 no probability, but some responses are 0. Give a power above 0."
+        )
     exact, ends = response.lower == response.upper, np.concatenate([response.lower, response.upper])
     ends = ends[np.isfinite(ends) & (ends > 0.0)]
     if power is None and exact.any() and ends.min() == ends.max():
         raise DataError(
-            f"The response is {ends[0]:g} in all rows, which tells nothing of its power; give the power, as "
-            "family=tg.BoxCox(power=0.5), or take another family."
+            f"The response is {ends[0]:g} in all rows, which does not determine the power. Give the power, e.g. "
+            f"family=tg.BoxCox(power=0.5), or use another family."
         )
 
 
@@ -292,7 +294,7 @@ def _with_power(
         scores = np.column_stack([getattr(scores, "toarray", lambda: scores)(), own])
     if estimated and not inside:
         edge = "lowest" if power < ends[0] + _SLACK else "highest"
-        message = f"The likelihood rises towards the {edge} power, {power:.3g}, at which it is held."
+        message = f"The likelihood increases towards the {edge} power, {power:.3g}, where the search stops."
         top = replace(top, message=message if top.converged else top.message)
     if estimated and inside and top.converged:
         rough = -(at(power + _ROUGH).log_likelihood - 2.0 * top.log_likelihood + at(power - _ROUGH).log_likelihood)
@@ -305,7 +307,7 @@ def _with_power(
             wide += np.outer(slope, slope) / curvature
         else:
             warnings.warn(
-                "The likelihood is flat in the power; give it by fixed={'power': ...}.",
+                "The likelihood is flat in the power. Give it by fixed={'power': ...}.",
                 BoundaryWarning,
                 stacklevel=user_level(),
             )

@@ -57,7 +57,7 @@ class PowerTransformation(Kind):
     def posterior(self, rows: PowerRows, asked: FitOptions) -> Any:
         refuse_without_mle(asked.cov_type, asked.cov_kwds)
         if asked.start is not None and not isinstance(asked.start, Mapping):
-            raise SpecError("start= of family='boxcox' is a dict of hyper-parameters, no other fit.")
+            raise SpecError("start= with family='boxcox' must be a dict of hyper-parameters, not a fit.")
         check_unambiguous("fixed=", asked.fixed or (), [*rows.training.design.columns, "power"])
         power, fixed = read_power(rows.power, asked.fixed)
         read = rows.spec, rows.training, rows.covariates(), rows.columns, power
@@ -65,4 +65,4 @@ class PowerTransformation(Kind):
         return BoxCoxGPResults(fit_posterior(replace(asked, fixed=fixed), FAMILIES["gaussian"], fitter))
 
     def evidence(self, rows: PowerRows, params: Mapping[str, float], *, method: Any, **options: Any) -> Evidence:
-        raise SpecError("evidence() is not available of family='boxcox'; log_evidence of a fit with fixed= is it.")
+        raise SpecError("evidence() is not supported with family='boxcox'. Use log_evidence of a fit with fixed=.")

@@ -1,4 +1,4 @@
-"""A call of :func:`tobitgp.fit`: what it asks of the formula and the data, and the rows that these are read into."""
+"""A call of :func:`tobitgp.fit`: its arguments for the formula and the data, and the rows read from them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tobitgp.results.views import COUNTS, keep_covariates, plain_text
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a user asks of the formula and the data; how to fit these is asked by ``FitOptions``."""
+    """Arguments for the formula and the data; ``FitOptions`` has those for the fit."""
 
     formula: Any
     data: Any
@@ -57,11 +57,14 @@ class Call:
         given = {} if self.formulas is None else dict(self.formulas)
         if not all(isinstance(name, str) for name in given):
             raise SpecError(
-                f"formulas={self.formulas!r:.60}: a dict of formulas by parameter is needed, as {{'shape': '~ z'}}."
+                f"formulas={self.formulas!r:.60}: formulas must be a dict of formulas by parameter, e.g. "
+                f"{{'shape': '~ z'}}."
             )
         for name, argument in _SHORT.items():
             if name in given and getattr(self, argument) is not None:
-                raise SpecError(f"formulas={{{name!r}: ...}} and {argument}= are the same formula. Give one of them.")
+                raise SpecError(
+                    f"formulas={{{name!r}: ...}} and {argument}= specify the same formula. Give one of them."
+                )
         if len(given) == 1 and set(given) <= set(_SHORT):
             short: dict[str, Any] = {_SHORT[name]: text for name, text in given.items()}
             return replace(self, formulas=None, **short)
@@ -93,7 +96,7 @@ class Rows:
     def training(self) -> TrainingData:
         """The rows used, of partitioned data those that were gathered."""
         if isinstance(self.read, PartitionedData):
-            raise SpecError("The data are partitioned, and their rows are not kept together.")
+            raise SpecError("The data are partitioned, and their rows are not stored together.")
         return self.read
 
     @property
@@ -155,7 +158,7 @@ class Rows:
         return replace(self, read=self.read.gather()) if isinstance(self.read, PartitionedData) else self
 
     def subjects(self, name: str) -> Any:
-        """What a column names in the rows used, (n,)."""
+        """Values of a column in the rows used, (n,)."""
         if isinstance(self.read, GatheredData):
             return self.read.partitioned.column(name, read_subjects)
         return read_subjects(name, self.call.data)[self.training.kept]
@@ -174,8 +177,8 @@ class Rows:
         """Raise an error if what was kept of partitioned data was removed."""
         if self._store is not None and self._store.closed:
             raise SpecError(
-                "What this model kept of its partitioned data was removed at the end of its with statement; fit within "
-                "that, or make another tg.Model."
+                "The temporary files of this model's partitioned data were removed at the end of its with "
+                "statement. Fit within the with statement, or create another tg.Model."
             )
 
 

@@ -84,8 +84,8 @@ class Causes(Kind):
         taken = next((cause for cause in causes if cause in (CENSORED, "dropped")), None)
         if taken is not None:
             raise DataError(
-                f"A cause of {first.column!r} is called {taken!r}, as counts call rows without an event or left out; "
-                f"rename it, or say which value means censored if {censored!r} does not."
+                f"A cause of {first.column!r} is called {taken!r}, a name that is reserved for rows without an "
+                f"event or rows left out. Rename it, or use censored= if {censored!r} does not mean censored."
             )
         by_cause = {}
         with warnings.catch_warnings(record=True) as caught:
@@ -103,7 +103,7 @@ class Causes(Kind):
                 except FormulaError as error:
                     raise as_written(error, text.formula) from None
                 if own.id is not None and not kind.hazards:
-                    raise SpecError("id= of competing risks requires family='ph'.")
+                    raise SpecError("id= with competing risks requires family='ph'.")
                 if len(causes) > 1:
                     _size(*by_cause[cause])
         for category, message in dict.fromkeys((note.category, str(note.message)) for note in caught):
@@ -128,11 +128,11 @@ class Causes(Kind):
 
 
 def _of(cause: Cause, causes: tuple[Cause, ...], given: Mapping[Any, Any], name: str, column: str) -> Any:
-    """What was given for a cause."""
+    """The argument given for a cause."""
     unknown = [key for key in given if key not in causes]
     if unknown or cause not in given:
         listed, wrong = ", ".join(map(repr, causes)), unknown[0] if unknown else cause
-        words = f"has {wrong!r}, which is none of them" if unknown else f"lacks {wrong!r}"
+        words = f"has {wrong!r}, which is not a cause" if unknown else f"lacks {wrong!r}"
         raise SpecError(f"{name}= by cause {words}; the causes of {column!r} are {listed}.")
     return given[cause]
 
@@ -145,16 +145,15 @@ def _read(call: Call) -> tuple[Mapping[Cause | None, CauseFormula], pd.DataFrame
     shared = {one and (one.times, one.column, one.censored, one.all_seen) for one in written.values()}
     if by_cause and (len(shared) != 1 or None in shared):
         raise FormulaError(
-            "formula= by cause holds a formula for each, all with the same Surv(time, cause) left of '~'."
+            "formula= by cause must have one formula for each cause, all with the same Surv(time, cause) on the "
+            "left-hand side of '~'."
         )
     first = next(iter(written.values()))
     if first is None:
         return None
     if not isinstance(data, pd.DataFrame | Mapping) or first.column not in data:
         if by_cause or first.censored is not None or first.all_seen:
-            raise SpecError(
-                f"Competing risks are fitted in memory: a DataFrame with a column {first.column!r} is needed."
-            )
+            raise SpecError(f"Competing risks are fitted in memory. Give a DataFrame with a column {first.column!r}.")
         return None
     try:
         frame = pd.DataFrame(data)
@@ -165,14 +164,14 @@ def _read(call: Call) -> tuple[Mapping[Cause | None, CauseFormula], pd.DataFrame
 
 
 def holds_causes(column: pd.Series[Any]) -> bool:
-    """Whether a column of events holds several causes, or one in words beside 'censored'."""
+    """Whether a column of events holds several causes, or one in words next to 'censored'."""
     present = column.dropna().infer_objects()
     if pd.api.types.is_bool_dtype(present) or present.nunique() < 2:
         return False
     if pd.api.types.is_numeric_dtype(present):
         return present.nunique() > 2 and _are_codes(present)
     if isinstance(present.dtype, pd.CategoricalDtype) and not (present == present.cat.categories[0]).any():
-        return True  # the first category means censored, and nobody was
+        return True  # the first category means censored, and no one was
     return present.nunique() > 2 or CENSORED in present.to_numpy(dtype=object)
 
 
@@ -183,7 +182,7 @@ def _are_codes(values: pd.Series[Any]) -> bool:
 
 
 def read_levels(column: pd.Series[Any], written: CauseFormula) -> tuple[tuple[Cause, ...], Cause | None]:
-    """Causes in a column, and its value of censored rows, None where nobody is said to be censored."""
+    """Causes in a column, and its value of censored rows, None where no one is said to be censored."""
     name, given = written.column, written.censored
     present, known = pd.Series(column).dropna().infer_objects(), list[Any]()
     if isinstance(present.dtype, pd.CategoricalDtype):
@@ -191,8 +190,8 @@ def read_levels(column: pd.Series[Any], written: CauseFormula) -> tuple[tuple[Ca
         levels = [level for level in known if (present == level).any()]
         if given is None and not written.all_seen and CENSORED in known[1:]:
             raise DataError(
-                f"The first category of {name!r}, {known[0]!r}, would mean censored, and {CENSORED!r} is another one; "
-                f"write Surv({written.times}, {written.written}, censored={CENSORED!r})."
+                f"The first category of {name!r}, {known[0]!r}, would mean censored, but {CENSORED!r} is "
+                f"another category. Write Surv({written.times}, {written.written}, censored={CENSORED!r})."
             )
         censored = known[0] if given is None else given
     elif pd.api.types.is_numeric_dtype(present):
@@ -211,8 +210,9 @@ def read_levels(column: pd.Series[Any], written: CauseFormula) -> tuple[tuple[Ca
     elif censored not in (known or levels) and given not in (0, CENSORED):
         listed, call = ", ".join(map(repr, levels[:6])), f"Surv({written.times}, {written.written}, censored="
         raise DataError(
-            f"No row of {name!r}, which holds {listed or 'nothing'}, is {censored!r}, which means censored; say which "
-            f"value does, as in {call}{(known or levels or [0])[0]!r}), or that no row is censored, as in {call}None)."
+            f"No row of {name!r}, which holds {listed or 'nothing'}, is {censored!r}, which means censored. "
+            f"Give the value that does, as in {call}{(known or levels or [0])[0]!r}), or that no row is "
+            f"censored, as in {call}None)."
         )
     causes = tuple(level for level in levels if level != censored)
     if not causes:
@@ -226,18 +226,18 @@ def _plain(value: Any) -> Any:
 
 
 def _size(kind: Kind, rows: Rows) -> int:
-    """Number of parameters of the model of a cause; refuses what has no hazard."""
+    """Number of parameters of the model of a cause; an error for what has no hazard."""
     if rows.spec.mixture is not None:
-        raise SpecError("A mixture is not supported with competing risks. Leave mixture() out.")
+        raise SpecError("Competing risks do not support mixtures. Leave mixture() out.")
     return len(rows.training.state.linear.columns) + kind.baseline_size(rows)
 
 
 def _check_events(kind: Kind, rows: Rows, cause: Cause, column: str) -> None:
-    """Refuse a cause with fewer events than parameters, which has an incidence but no fit."""
+    """Raise an error for a cause with fewer events than parameters, which has an incidence but no fit."""
     size, response = _size(kind, rows), rows.training.response
     events = int((response.lower == response.upper).sum())
     if events < size:
         raise DataError(
             f"The cause {cause!r} of {column!r} has {events} event{'s' * (events != 1)}, fewer than the {size} "
-            "parameters of its model; join it to another cause, or give it fewer terms by formula={cause: ...}."
+            "parameters of its model. Join it to another cause, or give it fewer terms by formula={cause: ...}."
         )

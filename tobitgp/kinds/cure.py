@@ -43,7 +43,7 @@ class CureParts(LikelihoodParts):
     shapes: ClassVar = {"* 4": "ends"}
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a cure model that was read from a file."""
+        """Inconsistent parts of a cure model that was read from a file."""
         if self.state.scale is None or not self.family.log_time or not self.last > 0.0 or self.ends is None:
             yield "its parts do not belong together"
 
@@ -60,7 +60,7 @@ class CureParts(LikelihoodParts):
 
     @property
     def formula_texts(self) -> dict[str, str]:
-        """Formulas beside that of the location."""
+        """Formulas other than that of the location."""
         assert self.spec.scale is not None
         return {"logit(cured):": self.spec.scale.formula}
 
@@ -120,7 +120,9 @@ def mean_cured(parts: Any) -> Estimates:
     """The cured fraction averaged over the rows of the fit, as a logit with its variance: one row."""
     design = parts.training.design if parts.training is not None else None
     if design is None and not parts.one_fraction:
-        raise SpecError("The average cured fraction is of training rows, which this fit does not hold; use predict().")
+        raise SpecError(
+            "The average cured fraction requires the training rows, which this fit does not hold. Use predict()."
+        )
     p, q = len(parts.columns), len(parts.scale_columns)
     Z, weight = np.ones((1, 1)), np.ones(1)
     v = parts.maximum.gamma[:q]
@@ -200,22 +202,22 @@ def fit_cure(
 
 
 def _check_rows(seen: CensoredResponse) -> None:
-    """Refuse rows that cure models are not fitted to."""
+    """Raise an error for rows that cure models are not fitted to."""
     exact = seen.lower == seen.upper
     if (~exact & ~np.isposinf(seen.upper)).any() or np.isfinite(seen.exit).any():
         raise SpecError(
-            "cure= takes rows that are exact or right-censored, with late entry or without, not left-censored, "
-            "interval-censored or right-truncated ones."
+            "cure= requires exact or right-censored rows, with or without late entry. Left-censored, "
+            "interval-censored and right-truncated rows are not supported."
         )
 
 
 def check_censored(seen: CensoredResponse) -> None:
-    """Refuse rows without events, or without censored ones."""
+    """Raise an error for rows without events, or without censored ones."""
     exact = np.isfinite(seen.upper)
     if exact.all():
-        raise SpecError("cure= requires censored rows: without them no subject may be cured.")
+        raise SpecError("cure= requires censored rows, since only a censored subject may be cured.")
     if not (exact & (seen.weight > 0.0)).any():
-        raise DataError("No event was seen, and a cure model has nothing to learn times from.")
+        raise DataError("No event was observed, and a cure model requires events.")
 
 
 def _known(
@@ -230,22 +232,22 @@ def _known(
 
 
 def _warn_others(ends: Sequence[CureEnd], jacobian: float) -> None:
-    """Say that another maximum is nearly as high."""
+    """Warn that another maximum is nearly as high."""
     maxima = sorted((end for end in ends if end.converged), key=lambda end: -end.log_likelihood)
     others = [end for end in maxima if 1e-3 < maxima[0].log_likelihood - end.log_likelihood < NEAR]
     if others:
         listed = " and ".join(f"{end.cured:.3g} (log likelihood {end.log_likelihood + jacobian:.2f})" for end in others)
         warnings.warn(
             f"The likelihood has several maxima: one with a mean cured fraction of {maxima[0].cured:.3g} (log-"
-            f"likelihood {maxima[0].log_likelihood + jacobian:.2f}), and one of {listed}; fit_history lists them. "
-            f"These rows do not distinguish them. Compare families, or use longer follow-up.",
+            f"likelihood {maxima[0].log_likelihood + jacobian:.2f}), and one of {listed}. fit_history lists "
+            f"them. These rows do not distinguish between them. Compare families, or use longer follow-up.",
             ConvergenceWarning,
             stacklevel=user_level(),
         )
 
 
 def warn_follow_up(seen: CensoredResponse) -> None:
-    """Say that the follow-up is too short to tell cured rows from late events."""
+    """Warn that the follow-up is too short to distinguish cured rows from late events."""
     exact = seen.lower == seen.upper
     event = (exact if exact.any() else np.isfinite(seen.upper)) & (seen.weight > 0.0)
     last, end = float(seen.lower[event].max()), float(seen.lower.max())

@@ -46,7 +46,7 @@ LINKS = {"hazard": "weibull", "odds": "loglogistic", "probit": "lognormal"}
 
 @dataclass(frozen=True, slots=True)
 class DistributionalParts(LikelihoodParts):
-    """A fit whose rows have parameters of their own; ``maximum.gamma`` are the coefficients of all but the location."""
+    """A fit whose rows have their own parameters; ``maximum.gamma`` are the coefficients of all but the location."""
 
     baseline: Baselines | None = None  # of families of hazards
     formula: str = ""  # as written, of hazards and of mixtures of regressions
@@ -69,7 +69,7 @@ class DistributionalParts(LikelihoodParts):
         return self.model.components
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a fit that was read from a file."""
+        """Inconsistent parts of a fit that was read from a file."""
         read = [each.spec for each in self.state.formulas]
         alone = self.state.scale is None and read == list(self.spec.formulas)
         if not alone or not _is_read_as(self.formula, self.spec, hazards=self.baseline is not None, mixed=self.mixed):
@@ -97,18 +97,18 @@ class DistributionalParts(LikelihoodParts):
 
     @property
     def formula_texts(self) -> dict[str, str]:
-        """Formulas beside that of the location."""
+        """Formulas other than that of the location."""
         named = {"cured": "logit(cured)"}
         return {f"{named.get(each.parameter, each.label)}:": each.formula for each in self.spec.formulas}
 
     @property
     def latency_words(self) -> str:
-        """What coefficients are of."""
+        """Quantities that the coefficients describe."""
         return "log times" if self.baseline is None else "log hazards (or odds, or probits)"
 
     @property
     def place_of_scale(self) -> int | None:  # type: ignore[override]
-        """Of log sigma among the parameters of rows, or of the shape of Weibull times, 1 / sigma."""
+        """Position of log sigma among the parameters of rows, or of the shape of Weibull times, 1 / sigma."""
         names = [each.name for each in self.model.parameters]
         name = "shape" if self._reciprocal else SIGMA
         return 1 + names.index(name) if name in names else None
@@ -243,7 +243,7 @@ def hazard_words(family: str, baseline: Baselines) -> str:
 
 
 def _names(state: DesignState, model: RowModel) -> list[str]:
-    """Coefficients of the parameters beside the location."""
+    """Coefficients of the parameters other than the location."""
     own = state.formula_columns
     return [name for each in model.parameters for name in own.get(each.name, (each.name,))]
 
@@ -296,15 +296,16 @@ def row_model(
 
 
 def check_formulas(names: Sequence[str], model: RowModel, family: str) -> None:
-    """Refuse formulas of parameters that the rows of a family do not have, and of coefficients of splines."""
+    """Raise an error for formulas of parameters that a family does not have, and of coefficients of splines."""
     own = [each.name for each in model.parameters]
     gammas = [name for name in own if name.startswith("gamma")]
     allowed = [name for name in own if name not in gammas]
     for name in names:
         if name in gammas:
             raise SpecError(
-                f"formulas={{{name!r}: ...}}: the coefficients of a spline must make it rise together, and no formula "
-                "of one of them does. Use strata(g), or PH('weibull') with a formula of its shape."
+                f"formulas={{{name!r}: ...}}: the coefficients of a spline must together give an increasing "
+                f"curve, which a formula for one of them cannot. Use strata(g), or PH('weibull') with a formula "
+                f"of its shape."
             )
         if name not in allowed:
             listed = ", ".join(map(repr, allowed)) or "none"

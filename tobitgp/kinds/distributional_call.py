@@ -60,8 +60,8 @@ class Distributional(Kind):
         family = call.family
         if is_boxcox(family):
             raise SpecError(
-                "family='boxcox' takes a formula of sigma alone: a power that differs between rows puts the location "
-                "of each row on a different scale. Use formulas={'sigma': '~ z'}."
+                "family='boxcox' supports a formula of sigma only: with different powers, the location of each "
+                "row would be on a different scale. Use formulas={'sigma': '~ z'}."
             )
         why = "is not supported with formulas= of other parameters."
         call.refuse(("id", "var_weights", "censored"), why)
@@ -96,15 +96,15 @@ class Distributional(Kind):
 
     def posterior(self, rows: ParameterRows, asked: FitOptions) -> Any:
         raise SpecError(
-            "formulas= of other parameters are fitted by maximum likelihood, without priors and other options of a "
-            "posterior. Leave these out."
+            "Models with formulas= for other parameters are fitted by maximum likelihood, without priors and "
+            "other options of a posterior. Leave these out."
         )
 
 
 def _completed(
     given: Mapping[str, str], hazard: PH | None, functions: Any
 ) -> Callable[[ModelSpec, Any, list[Any]], ModelSpec]:
-    """What adds the formulas of the parameters to a specification."""
+    """A function that adds the formulas of the parameters to a specification."""
 
     def complete(spec: ModelSpec, family: Any, columns: list[Any]) -> ModelSpec:
         if spec.mixture is not None or spec.processes:
@@ -115,7 +115,7 @@ def _completed(
             )
         assert isinstance(family, Family)
         if "cured" in given and not family.log_time:
-            raise SpecError(f"formulas={{'cured': ...}}: family={family.name!r} is not one of positive times.")
+            raise SpecError(f"formulas={{'cured': ...}}: family={family.name!r} does not model positive times.")
         baseline: Any = None if hazard is None else _SHAPES[hazard.baseline]
         model = row_model(family, baseline, cured="cured" in given, formulas=tuple(given))
         check_formulas(tuple(given), model, family.name if hazard is None else repr(hazard))

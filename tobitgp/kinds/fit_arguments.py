@@ -1,4 +1,4 @@
-"""What users give to fits by maximum likelihood, read and checked; what these warn of, and hold."""
+"""Arguments of fits by maximum likelihood, read and checked; their warnings and fixed values."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ def read_fixed(
     check_names("fixed", given, [*columns, *(scale or [SIGMA])])
     known = {name: read_number(name, value) for name, value in given.items()}
     if family.known_sigma is not None and (scale or SIGMA in known):
-        remedy = ", so sigma= has no place" if scale else "; take it out of fixed="
+        remedy = ", so sigma= cannot be used" if scale else "; take it out of fixed="
         raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}{remedy}.")
     sigma = known.get(SIGMA, family.known_sigma)
     if sigma is not None and sigma <= 0.0:
-        raise SpecError(f"fixed={{'sigma': {given[SIGMA]!r}}}: a positive number is needed.")
+        raise SpecError(f"fixed={{'sigma': {given[SIGMA]!r}}}: sigma must be a positive number.")
     if sigma is not None and not 1.0 / FAR < sigma < FAR:
         raise SpecError(
-            f"fixed={{'sigma': {given[SIGMA]!r}}}: a number between {1.0 / FAR:g} and {FAR:g} is needed; express "
-            "the response in units in which sigma is nearer to 1."
+            f"fixed={{'sigma': {given[SIGMA]!r}}}: sigma must be between {1.0 / FAR:g} and {FAR:g}. Express the "
+            f"response in units in which sigma is closer to 1."
         )
     coefficients = np.array([known.get(name, np.nan) for name in columns])
     if scale:
@@ -81,7 +81,7 @@ def read_fixed(
 def read_number(name: str, value: Any) -> float:
     """A number among those that are fixed."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not np.isfinite(float(value)):
-        raise SpecError(f"fixed={{{name!r}: {value!r}}}: a finite number is needed.")
+        raise SpecError(f"fixed={{{name!r}: {value!r}}}: {name} must be a finite number.")
     return float(value)
 
 
@@ -96,7 +96,7 @@ def read_values(
     wrong = np.flatnonzero(log & (out <= 0.0))
     if len(wrong):
         name = names[wrong[0]]
-        raise SpecError(f"{argument}={{{name!r}: {values[name]!r}}}: a positive number is needed.")
+        raise SpecError(f"{argument}={{{name!r}: {values[name]!r}}}: {name} must be a positive number.")
     out[log] = np.log(out[log])
     return out
 
@@ -135,7 +135,7 @@ def of_maximum(
 
 
 def warn_of(maximum: Maximum) -> None:
-    """Say why there is no maximum, or that it lies at a bound."""
+    """Explain why there is no maximum, or that it lies at a bound."""
     if maximum.message != "converged":
         category = BoundaryWarning if maximum.converged else ConvergenceWarning
         warnings.warn(maximum.message, category, stacklevel=user_level())

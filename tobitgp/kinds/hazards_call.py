@@ -81,7 +81,7 @@ class CellFitter:
             name: _flipped(getattr(asked, name), columns) for name in ("fixed", "start", "priors")
         }
         with warnings.catch_warnings():
-            # Of the rows it was said already, and exposures of cells are no response of the user's.
+            # The user has been warned about rows already, and exposures of cells are not the user's response.
             warnings.filterwarnings("ignore", ".*weights are not whole numbers")
             warnings.filterwarnings("ignore", f".*(nearly all of the variance|response is constant|input {TIME} of)")
             if rows.spec.processes and (asked.priors is None or asked.priors):
@@ -168,13 +168,15 @@ class Hazards(Kind):
         assert frame is not None
         risk = at_risk(training.response, training.labels)
         if not risk.event.any():
-            raise DataError("No event was seen, and there is nothing to learn hazards from.")
+            raise DataError("No event was observed, and hazards cannot be estimated without events.")
         for z in written.varying:
             if not pd.api.types.is_numeric_dtype(frame[z.strip("`")]):
-                raise DataError(f"tv({z}) takes numbers, and {z} holds levels; strata({z}) gives each a baseline.")
+                raise DataError(
+                    f"tv({z}) requires numbers, and {z} has levels. Use strata({z}) to give each level a baseline."
+                )
         taken = [name for name in CELL if name in frame.columns]
         if taken:
-            raise DataError(f"Cells have columns named {', '.join(CELL)}; rename the column {taken[0]!r}.")
+            raise DataError(f"The column names {', '.join(CELL)} are reserved. Rename the column {taken[0]!r}.")
         subject = None if call.id is None else plain.subjects(call.id)
         if subject is not None:
             check_subjects(subject, risk, training.labels)
@@ -197,7 +199,9 @@ class Hazards(Kind):
             asked = replace(asked, start=asked.start.cells)
         for name, given in asked.named(("fixed", "start", "priors")).items():
             if isinstance(given, Mapping) and SIGMA.name in given:
-                raise SpecError(f"{name}= names sigma, which proportional hazards have not; leave it out.")
+                raise SpecError(
+                    f"{name}= refers to sigma, but proportional-hazards models have no sigma. Leave it out."
+                )
         assert frame is not None
         warn_fractions(rows.training.response.weight, "family=tg.PH('spline') with cov_type='HC0' or 'cluster'")
         fitter = CellFitter(rows.written, rows.hazard, frame, processes, rows.risk, rows.call.functions, asked)
@@ -235,8 +239,8 @@ def _fit(fitter: CellFitter) -> tuple[GPResults | RegressionResults, Array]:
             return fine, cuts
         if number >= MOST_BANDS:
             warnings.warn(
-                f"Coefficients still move by {moved:.2g} of their errors from {number // 2} to {number} bands of time; "
-                "look at the times for some that are far apart, or give tg.PH(bands=).",
+                f"Coefficients still change by {moved:.2g} standard errors from {number // 2} to {number} bands "
+                f"of time. Check the times for large gaps, or give tg.PH(bands=).",
                 ConvergenceWarning,
                 stacklevel=user_level(),
             )
@@ -258,7 +262,7 @@ def _minus(value: Any) -> Any:
 
 
 def _largest_move(written: HazardFormula, coarse: Any, fine: Any) -> float:
-    """Largest change in errors of a coefficient that is no level of the baseline."""
+    """Largest change in errors of a coefficient other than a level of the baseline."""
     names = [name for name in fine.parts.state.linear.columns if written.is_own(name)]
     error = fine.bse[names]
     moved = (fine.params[names] - coarse.params[names]).abs()[error > 0.0] / error[error > 0.0]
@@ -266,7 +270,7 @@ def _largest_move(written: HazardFormula, coarse: Any, fine: Any) -> float:
 
 
 def _check_events(fitter: CellFitter, cuts: Array) -> None:
-    """Refuse bands in which nobody had an event, whose constant hazard would be zero."""
+    """Raise an error for bands in which no one had an event, whose constant hazard would be zero."""
     stratum, seen = fitter.written.stratum, fitter.risk.event
     band = band_of(fitter.risk.exit[seen], cuts)
     levels = pd.Series("", fitter.frame.index) if stratum is None else fitter.frame[stratum.strip("`")]
@@ -275,4 +279,6 @@ def _check_events(fitter: CellFitter, cuts: Array) -> None:
         if (events == 0).any():
             first = band_labels(cuts)[int(np.flatnonzero(events == 0)[0])]
             where = f"{first} of time" + ("" if stratum is None else f" in the stratum {level}")
-            raise DataError(f"No event was seen in the band {where}; give tg.PH(bands=) wider ones, or baseline='gp'.")
+            raise DataError(
+                f"No event was observed in the band {where}. Give wider bands by tg.PH(bands=), or use baseline='gp'."
+            )

@@ -24,9 +24,9 @@ from tobitgp.results.likelihood.kinds import results_of
 
 
 class Kind:
-    """What a kind of fit declares; what it does not override is that of rows as they are in the data."""
+    """Declarations of a kind of fit; the defaults are for rows as in the data."""
 
-    has_posterior = True  # beside a maximum of a likelihood
+    has_posterior = True  # next to a maximum of a likelihood
     takes_rescor = False  # whether ``rescor=`` says something of it
     hazards = False  # whether subjects of ``id=`` add up their hazards
     by_cause = False  # whether ``family=`` and ``cure=`` may be dicts by cause
@@ -56,20 +56,20 @@ class Kind:
         raise NotImplementedError
 
     def baseline_size(self, rows: Any) -> int:
-        """Number of parameters of a hazard beside its linear columns; of kinds of hazards, for which causes ask."""
+        """Number of parameters of a hazard without its linear columns; of kinds of hazards, for which causes ask."""
         family = choose_family(rows.call.family, rows.spec)
         assert isinstance(family, Family)
         if not family.log_time:
             raise SpecError(
-                f"Competing risks take a family of positive times, as 'weibull', or 'ph', not {family.name!r}."
+                f"Competing risks require a family of positive times, e.g. 'weibull' or 'ph', not {family.name!r}."
             )
         return int(family.name != "exponential")
 
     def evidence(self, rows: Any, params: Mapping[str, float], *, method: Any, **options: Any) -> Evidence:
         """Log evidence at given hyper-parameters."""
         raise SpecError(
-            "evidence() is that of Gaussian processes and regressions with priors; log_evidence of a fit with fixed= "
-            "is that of other models with priors."
+            "evidence() requires a Gaussian process or a regression with priors. For other models with priors "
+            "use log_evidence of a fit with fixed=."
         )
 
 
@@ -79,9 +79,9 @@ def claimed(call: Call, kinds: tuple[Kind, ...]) -> tuple[Kind, Call]:
     kind, call = next((kind, own) for kind, own in calls if kind.claims(own))
     for name, value in (("family", call.family), ("cure", call.cure)):
         if isinstance(value, Mapping) and not kind.by_cause:
-            raise SpecError(f"{name}= by cause is for competing risks, as in Surv(time, cause) ~ x.")
+            raise SpecError(f"{name}= by cause requires competing risks, e.g. Surv(time, cause) ~ x.")
     if call.rescor and not kind.takes_rescor:
-        raise SpecError("rescor=True is for several responses, as in mvbind(y1, y2) ~ x.")
+        raise SpecError("rescor=True requires several responses, e.g. mvbind(y1, y2) ~ x.")
     return kind, call
 
 
@@ -92,7 +92,7 @@ def fit_maximum(rows: Rows, asked: FitOptions, fitter: Callable[..., Any], clust
     if asked.cov_type != "nonrobust" and (gathered or isinstance(rows.read, PartitionedData)):
         check_covariance(asked.cov_type)
         raise SpecError(
-            f"cov_type={asked.cov_type!r} is not available for partitioned data: give a DataFrame, or use "
+            f"cov_type={asked.cov_type!r} is not available for partitioned data. Give a DataFrame, or use "
             "cov_type='nonrobust'."
         )
     if isinstance(rows.read, TrainingData) and not gathered:
@@ -107,7 +107,7 @@ def fit_maximum(rows: Rows, asked: FitOptions, fitter: Callable[..., Any], clust
 
 
 def _null(parts: LikelihoodParts) -> float:
-    """The log likelihood with an intercept only, whose fit tells nothing of the one that was asked for."""
+    """The log likelihood with an intercept only, whose fit says nothing about the requested one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return parts.null

@@ -63,7 +63,7 @@ class Latent(Kind):
         ends = ResponseEnds(*rows.ends)
         for j, label in enumerate(over.wide.labels):
             if not ends.seen[:, j].any():
-                raise DataError(f"{label}: nothing but limits is known of it. Leave it out.")
+                raise DataError(f"{label}: it has only limits, no values. Leave it out.")
             if not np.ptp(filled(ends)[:, j]):
                 raise DataError(f"{label}: all its values are the same. Leave it out.")
         each = tuple(parse_formula(formula, list(data.columns), None) for formula in over.wide.formulas)
@@ -75,7 +75,7 @@ class Latent(Kind):
         ends = ResponseEnds(*(end[rows.kept] for end in rows.rows.ends))
         m = INDUCING if isinstance(method.inducing, str) else read_whole("inducing", method.inducing)
         if len(ends.lower) < 3:
-            raise DataError(f"{len(ends.lower)} rows: gp(latent(...)) needs at least 3. Give more rows.")
+            raise DataError(f"{len(ends.lower)} rows: gp(latent(...)) requires at least 3. Give more rows.")
         centre, scale = units(np.where(ends.known, filled(ends), np.nan))
         own = ResponseEnds(*((end - centre) / scale for end in ends))
         order = np.lexsort(np.abs(filled(own)).T)  # so that the order of rows and the sign of responses do not show
@@ -101,7 +101,7 @@ class Latent(Kind):
 def _parts(
     rows: LatentRows, found: list[LatentMaximum], own: ResponseEnds, centre: Array, scale: Array, jacobian: float
 ) -> LatentParts:
-    """What results are made of; the bound in units of the responses has their Jacobian."""
+    """The parts of results; the bound in units of the responses includes their Jacobian."""
     state, elbos = found[0].state, np.array([each.elbo + jacobian for each in found])
     start = LatentProcesses(state.inducing, state.scales, posterior_weights(state.psi, own, state.scales))
     near = start.refined(state.inputs, own)

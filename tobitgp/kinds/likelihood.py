@@ -39,9 +39,9 @@ _CHUNK = 8192
 
 @dataclass(frozen=True, slots=True)
 class LikelihoodParts(Source):
-    """A maximum of a likelihood. Rows have r parameters, each linear in coefficients of its own.
+    """A maximum of a likelihood. Rows have r parameters, each linear in its own coefficients.
 
-    A kind says by which columns, and what distribution of the response they make.
+    A kind defines the columns and the distribution of the response.
     """
 
     estimated: ClassVar[Literal[True]] = True  # at a maximum, without a posterior
@@ -79,7 +79,7 @@ class LikelihoodParts(Source):
 
     @property
     def scale_names(self) -> list[str]:
-        """Parameters beside linear coefficients."""
+        """Parameters other than linear coefficients."""
         rest = len(self.maximum.parameters) - len(self.columns) - len(self.maximum.gamma)
         own = [SIGMA] if self.state.scale is None else list(self.scale_columns)
         return [*own, *([self.shape_name] * rest)]
@@ -112,11 +112,11 @@ class LikelihoodParts(Source):
         return LocationScale(self.noise_at(x[2:]), x[0], np.exp(x[1]), self.family.log_time)
 
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
-        """The same model fitted to the rows again, more parameters ``fixed``; with scores of rows where asked for."""
+        """The same model fitted to the rows again, more parameters ``fixed``; with scores of rows where requested."""
         raise NotImplementedError
 
     def why_not_nested(self, smaller: LikelihoodParts) -> str:
-        """What keeps a model of this family from being a case of this one, beside its columns; empty without."""
+        """Why a model of this family is not nested in this one, apart from its columns; empty if it is."""
         if self.components != smaller.components:
             return "their numbers of components differ, where the statistic has no chi-squared distribution"
         if type(self) is not type(smaller):
@@ -145,7 +145,7 @@ class LikelihoodParts(Source):
         return np.ones(change.shape[1], dtype=np.bool_)
 
     def known(self, response: CensoredResponse, labels: Any = None) -> CensoredResponse:
-        """What is known of rows, if that may have been seen."""
+        """The responses of rows, if they are possible under the family."""
         check_response(response, log_time=self.family.log_time, labels=labels)
         return response
 
@@ -167,14 +167,14 @@ class LikelihoodParts(Source):
 
     @property
     def family_words(self) -> str:
-        """What the family is called."""
+        """Name of the family."""
         return self.family.name
 
     def holds_distribution(self, other: Any) -> bool:
         """Whether the rows of another fit of this kind have a distribution with the parameters of these."""
         return True
 
-    other_words: ClassVar[tuple[str, ...]] = ("noise scale",)  # names of the parameters of rows beside the location
+    other_words: ClassVar[tuple[str, ...]] = ("noise scale",)  # names of the parameters of rows other than the location
 
     def columns_of_rows(self, design: Design) -> list[tuple[Columns, Array]]:
         """Columns as written and offsets (n,) of the parameters of rows, but of a shape of all."""
@@ -189,12 +189,12 @@ class LikelihoodParts(Source):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Of the linear part."""
+        """Columns of the linear part."""
         return self.state.linear.columns
 
     @property
     def coefficients(self) -> Array:
-        """Of the linear columns as written, (p,)."""
+        """Coefficients of the linear columns as written, (p,)."""
         return uncentred(self, self.maximum.coefficients)
 
     @property
@@ -204,7 +204,7 @@ class LikelihoodParts(Source):
 
     @property
     def shape_name(self) -> str:
-        """Of the shape parameter of the noise; empty without one."""
+        """Name of the shape parameter of the noise; empty without one."""
         return self.family.distribution.shape_name or ""
 
     @property
@@ -264,7 +264,7 @@ class LikelihoodParts(Source):
         return found.llf if found.maximum.converged else float("nan")
 
     def reweighted(self, weight: Array) -> Self:
-        """The same estimates beside rows with other frequency weights (n,), those of weight 0 left out."""
+        """The same estimates for rows with other frequency weights (n,), those of weight 0 left out."""
         training, at = self.rows, weight > 0.0
         kept = training.kept.copy()
         kept[kept] = at
@@ -302,7 +302,7 @@ class LikelihoodParts(Source):
         return response.entry, response.exit
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a fit that was read from a file."""
+        """Inconsistent parts of a fit that was read from a file."""
         shape = self.maximum.shape
         if self.spec.processes or self.maximum.scores is not None or self.cov_type not in KINDS:
             yield "its parts do not belong together"
@@ -316,7 +316,7 @@ class LikelihoodParts(Source):
         return self.at(self.predictors(self.rows.design))
 
     def drawn_in_training(self, rows: slice, change: Array) -> list[Any]:
-        """The same of some rows, (n, s) each, where the parameters move by ``change`` (k, S)."""
+        """The same for some rows, (n, s) each, where the parameters move by ``change`` (k, S)."""
         return drawn_rows(self, self.rows.design.rows(rows), change)
 
 

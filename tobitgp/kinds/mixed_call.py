@@ -54,7 +54,7 @@ def _of_components(given: Mapping[str, str], written: MixedFormula) -> dict[str,
 
 
 def _check_family(written: MixedFormula, family: Any) -> None:
-    """Refuse families whose rows have no location and scale, or a shape that is estimated."""
+    """Raise an error for families whose rows have no location and scale, or a shape that is estimated."""
     named = isinstance(family, str) and (family == PH.name or (family in MIXTURE_FAMILIES and family not in FAMILIES))
     if named or isinstance(family, PH | MixtureFamily) or is_boxcox(family):
         raise SpecError(
@@ -64,4 +64,4 @@ def _check_family(written: MixedFormula, family: Any) -> None:
     shaped = isinstance(family, str) and family in FAMILIES and FAMILIES[family].estimate_shape
     if shaped:
         known = {"student": "tg.Student(df=4)", "gengamma": "tg.GenGamma(Q=0.5)"}[family]
-        raise SpecError(f"family={family!r}: {written.called} needs a known shape. Write family={known}.")
+        raise SpecError(f"family={family!r}: {written.called} requires a known shape. Write family={known}.")

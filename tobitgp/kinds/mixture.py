@@ -1,7 +1,7 @@
-"""Mixtures: what is known of their rows, their parameters, and the distribution of a new response.
+"""Mixtures: what is known about their rows, their parameters, and the distribution of a new response.
 
-Numbers of a new response are those of the distribution with parameters integrated out, but for what was seen and
-clipped means, which are at the plug-in parameters; derivatives are at these throughout.
+Predictions for a new response integrate the parameters out. Conditional and clipped means use plug-in parameters, and
+so do all derivatives.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ class MixtureParts(Source):
     }
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a mixture that was read from a file."""
+        """Inconsistent parts of a mixture that was read from a file."""
         fit, model = self.fit, self.fit.model
         if self.spec.mixture is None or fit.k != model.k or fit.k < 1 or self.covariance is None:
             yield "its parts do not belong together"
         if not (math.isfinite(fit.units.shift) and 0.0 < fit.units.scale < MAX_SCALE):
-            yield "its units make no sense"
+            yield "its units are invalid"
         known = model.family.hyperparameters if self.bayes else model.family.parameters
         process = isinstance(model, Bayes) and isinstance(model.weights, DirichletProcess)
         if fit.state.components.shape != (len(known), fit.k) or len(fit.state.weights) != (
@@ -96,9 +96,9 @@ class MixtureParts(Source):
             learnt, scales = model.prior.learnt, fit.state.scales
             of_family = model.prior.values.shape == (len(known),) and np.isin(learnt, np.arange(len(known))).all()
             if not of_family or scales.shape != learnt.shape or not (scales > 0.0).all():
-                yield "what its prior learns makes no sense"
+                yield "the learnt part of its prior is invalid"
         if sorted(fit.order.tolist()) != list(range(fit.k)):
-            yield "the order of its components is none"
+            yield "the order of its components is invalid"
         if (
             self.tried is not None
             and not len(self.tried.numbers) == len(self.tried.values) == len(self.tried.converged) > 0
@@ -107,7 +107,7 @@ class MixtureParts(Source):
 
     @property
     def family(self) -> MixtureFamily:
-        """Of the components."""
+        """Family of the components."""
         return self.fit.model.family
 
     @property
@@ -144,8 +144,8 @@ class MixtureParts(Source):
 def known_ends(spec: ModelSpec, family: MixtureFamily, response: CensoredResponse) -> tuple[Array, Array]:
     """Ends (lower, upper] of the rows of a response, (n,) each, inside of their windows.
 
-    Of counts ``censor(upper=6)`` and ``>=6`` mean at least 6, a flag (as of ``Surv``) or ``>6`` more than 6, ``<6`` at
-    most 5, and ``<=6`` at most 6.
+    For counts, ``censor(upper=6)`` and ``>=6`` mean at least 6, a flag (as for ``Surv``) or ``>6`` more than 6, ``<6``
+    at most 5, and ``<=6`` at most 6.
     """
     lower, upper = response.lower, response.upper
     if family.support != "counts":
@@ -172,7 +172,9 @@ def covariance_of(parts: MixtureParts, kind: CovKind = "linear_response") -> Arr
         raise SpecError(f"kind={kind!r} is not supported; choose one of {', '.join(map(repr, COV_KINDS))}.")
     if kind == "vb":
         if not parts.bayes:
-            raise SpecError("kind='vb' is the posterior's own covariance, and method='em' has no posterior.")
+            raise SpecError(
+                "kind='vb' is the covariance of a posterior, and method='em' has no posterior. Leave kind= out."
+            )
         return posterior_covariance(parts.fit)
     if parts.covariance is not None:
         return parts.covariance
@@ -180,21 +182,22 @@ def covariance_of(parts: MixtureParts, kind: CovKind = "linear_response") -> Arr
 
 
 def warn_without_errors(fit: MixtureFit, V: Array) -> None:
-    """Say why some parameters have no standard error, and what helps."""
+    """Explain why some parameters have no standard error, and what helps."""
     names, held = np.array(fit.names), held_parameters(fit)
     unknown = np.isnan(np.diag(V)) & ~held
     notes = []
     if held.any():
         notes.append(
-            f"At the bound of what is searched, and without standard error: {', '.join(names[held])}. Errors of the "
-            "others take these values as known. The likelihood rises beyond them: fit fewer components, or by 'vbcm'."
+            f"At the bound of the search, and without standard error: {', '.join(names[held])}. The standard "
+            f"errors of the others treat these values as known. The likelihood increases beyond the bound. Fit "
+            f"fewer components, or use method='vbcm'."
         )
     if unknown.any():
-        remedy = " Components that are alike, or hold next to no rows, have no errors: fit fewer." if fit.k > 1 else ""
-        remedy = remedy if fit.converged else " The fit had not converged: give its method a larger max_iter first."
+        remedy = " Components that are similar or almost empty have no standard errors. Fit fewer." if fit.k > 1 else ""
+        remedy = remedy if fit.converged else " The fit has not converged. Give its method a larger max_iter first."
         notes.append(
-            f"The rows do not determine {', '.join(names[unknown])}: standard errors and intervals of these, and of "
-            f"what depends on them, are NaN.{remedy}"
+            f"The rows do not determine {', '.join(names[unknown])}: standard errors and intervals of these, "
+            f"and of quantities that depend on them, are NaN.{remedy}"
         )
     for note in notes:
         warnings.warn(note, BoundaryWarning, stacklevel=user_level())
@@ -219,7 +222,7 @@ class MixtureEstimates:
         return np.sqrt(np.diag(self.V))
 
     def z_values(self) -> Array:
-        """NaN: zero is no value to test."""
+        """NaN: zero is not a value to test."""
         return np.full(len(self.value), np.nan)
 
     p_values = z_values

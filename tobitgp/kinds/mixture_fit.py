@@ -37,18 +37,21 @@ _OF_OTHERS: dict[str, tuple[Any, str]] = {
     "fixed": (None, "holds parameters of regressions and processes"),
     "sigma": (None, "is the noise scale of a regression"),
     "var_weights": (None, "divide the noise variance of a regression; components have their own scales"),
-    "cov_type": ("nonrobust", "is of maximum likelihood; cov_params(kind=) has what there is of a mixture"),
-    "cov_kwds": (None, "is of maximum likelihood"),
+    "cov_type": (
+        "nonrobust",
+        "requires maximum likelihood of a regression. Use cov_params(kind=) for the covariances of a mixture",
+    ),
+    "cov_kwds": (None, "requires maximum likelihood of a regression"),
 }
 
 
 def refuse_with_mixture(given: Mapping[str, Any]) -> None:
-    """Refuse options that make no sense for a mixture."""
+    """Raise an error for options that are invalid for a mixture."""
     for name, value in given.items():
         nothing, what = _OF_OTHERS[name]
         empty = isinstance(value, Mapping) and not value
         if not (value is nothing or empty or (np.isscalar(value) and value == nothing)):
-            raise SpecError(f"{name}= {what}; mixture() takes no {name}=.")
+            raise SpecError(f"{name}= {what}; mixture() does not support {name}=.")
 
 
 def choose_mixture_method(method: Any) -> MixtureMethod:
@@ -58,7 +61,8 @@ def choose_mixture_method(method: Any) -> MixtureMethod:
     if isinstance(method, MethodValue):
         allowed = ", ".join(map(repr, ("auto", *MIXTURE_METHODS)))
         raise SpecError(
-            f"method={spelled(method)} fits no mixtures. Use one of {allowed}, or a value such as tg.VBCM(n_init=5)."
+            f"method={spelled(method)} does not fit mixtures. Use one of {allowed}, or a value such as "
+            f"tg.VBCM(n_init=5)."
         )
     return VBCM()
 
@@ -73,22 +77,24 @@ def read_mixture_priors(
                 "priors= requires method='vbcm' or 'svbcm'; maximum likelihood (method='em') has no priors."
             )
         if process:
-            raise SpecError("mixture('dp') is a prior, which method='em' has not; use 'vbcm', or mixture(range(1, 7)).")
+            raise SpecError(
+                "mixture('dp') is a prior, and method='em' has no priors. Use method='vbcm', or mixture(range(1, 7))."
+            )
         return None, None
     names = (*family.hyperparameters, CONCENTRATION)
     if priors is not None and (not isinstance(priors, Mapping) or not priors):
-        raise SpecError(f"priors={priors!r}: a mixture has priors, given as a dict with the names {', '.join(names)}.")
+        raise SpecError(f"priors={priors!r}: priors of a mixture must be a dict with the names {', '.join(names)}.")
     given = dict(priors or {})
     for name, value in given.items():
         if name not in names:
-            raise SpecError(f"priors= names {name!r}; a {family.name} mixture has {', '.join(map(repr, names))}.")
+            raise SpecError(f"priors= names {name!r}. A {family.name} mixture has {', '.join(map(repr, names))}.")
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
-            raise SpecError(f"priors={{{name!r}: {value!r}}}: a number is needed.")
+            raise SpecError(f"priors={{{name!r}: {value!r}}}: {name} must be a number.")
     concentration = given.pop(CONCENTRATION, None)
     lacking = [name for name in family.hyperparameters if name not in given]
     if given and lacking:
         listed = ", ".join(map(repr, lacking))
-        raise SpecError(f"priors= lacks {listed}: the prior of the components is given as a whole or not at all.")
+        raise SpecError(f"priors= lacks {listed}. Give the prior of the components completely or not at all.")
     if process:
         return given or None, DirichletProcess(concentration=concentration)
     return given or None, Dirichlet(1.0 if concentration is None else float(concentration))
@@ -122,7 +128,9 @@ def fit_components(
         parts_of = partial(MixtureParts, spec, training.state, facts, training=training, covariates=covariates)
     numbers, found = spec.mixture.numbers, list[MixtureParts]()
     if len(numbers) > 1 and numbers[-1] > len(lower):
-        raise SpecError(f"mixture(range(...)) goes up to {numbers[-1]} components, and there are {len(lower)} rows.")
+        raise SpecError(
+            f"mixture(range(...)) goes up to {numbers[-1]} components, but there are only {len(lower)} rows."
+        )
     given = read_mixture_start(start, numbers, family, training)
     seed = int(rng.integers(2**32)) if isinstance(rng, np.random.Generator) else rng
     options: dict[str, Any] = {"family": family, "method": method, "weights": weights, "prior": prior, "rng": seed}
@@ -173,7 +181,7 @@ def _warn(parts: MixtureParts, lower: Array, upper: Array) -> None:
     if not parts.fit.converged:
         noted[0] = (noted[0][0], ConvergenceWarning)
     if (lower == upper).all() and np.ptp(lower) == 0.0:
-        held = f"All rows hold one value, {lower[0]:.4g}" if len(lower) > 1 else f"There is one row, {lower[0]:.4g}"
+        held = f"{'All rows have the same value' if len(lower) > 1 else 'There is one row'}, {lower[0]:.4g}"
         grounds = "the prior" if parts.bayes else "nothing in the data"
         noted.append((f"{held}: {grounds} determines the scales and the number of components.", BoundaryWarning))
     for note, category in noted:

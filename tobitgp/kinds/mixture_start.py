@@ -25,7 +25,7 @@ _NAMED = re.compile(r"(\w+)\[(\d+)\]")
 def read_mixture_start(
     start: Any, numbers: Sequence[int], family: MixtureFamily, training: TrainingData | PartitionedData
 ) -> GivenStart | None:
-    """What ``start=`` of :func:`tobitgp.fit` says of a mixture."""
+    """Starting values of a mixture from ``start=`` of :func:`tobitgp.fit`."""
     if not is_given(start):
         return None
     if len(numbers) > 1:
@@ -45,7 +45,7 @@ def is_given(start: Any) -> bool:
 def _of_fit(parts: Any, family: MixtureFamily) -> StartParameters:
     """The estimates of another fit."""
     if not isinstance(parts, MixtureParts) or parts.family.name != family.name:
-        raise SpecError(f"start= is a fit of another model. Give a fit of a mixture with family={family.name!r}.")
+        raise SpecError(f"start= must be a fit of the same model. Give a fit of a mixture with family={family.name!r}.")
     return StartParameters(parts.fit.weights, np.array(list(parts.fit.parameters.values())))
 
 
@@ -113,14 +113,15 @@ def _listed(values: Array) -> str:
 
 
 def _responsibilities(start: Any, training: TrainingData | PartitionedData) -> StartResponsibilities:
-    """Of the rows used, from one row for each row of the data, or for each of those used."""
+    """Responsibilities of the rows used, from one row for each row of the data, or for each of those used."""
     try:
         table = np.asarray(start, dtype=np.float64)
     except (TypeError, ValueError):
         table = np.zeros(0)
     if table.ndim != 2:
         raise SpecError(
-            f"start={start!r:.60}: not a start of a mixture. Give parameters (a DataFrame or dict with a value for "
+            f"start={start!r:.60}: start must describe a mixture. Give parameters (a DataFrame or dict with a "
+            f"value for "
             "each component), responsibilities (an array with a row for each row of the data), or a fitted mixture."
         )
     if isinstance(training, PartitionedData):
@@ -133,7 +134,9 @@ def _responsibilities(start: Any, training: TrainingData | PartitionedData) -> S
             )
         table = start.reindex(training.index).to_numpy(dtype=np.float64)
     if len(table) not in (len(kept), kept.sum()):
-        raise SpecError(f"start= has {len(table)} rows, and the data {len(kept)}. Give one for each row of the data.")
+        raise SpecError(
+            f"start= has {len(table)} rows, but the data have {len(kept)}. Give one for each row of the data."
+        )
     shares = table[kept] if len(table) == len(kept) else table
     if not (np.isfinite(shares).all() and (shares >= 0.0).all()):
         raise SpecError("start=: a responsibility is negative or not finite. Give probabilities.")

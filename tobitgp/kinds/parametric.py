@@ -48,7 +48,9 @@ class ParametricParts(LikelihoodParts):
 
     baseline: SplineBaseline | WeibullBaseline | GompertzBaseline = field(default_factory=WeibullBaseline)
     formula: str = ""  # as written
-    frailty: str | None = None  # column of the groups that share one, the logarithm of whose variance stands last
+    frailty: str | None = (
+        None  # column of the groups that share one; the logarithm of its variance is the last parameter
+    )
     groups: tuple[str | int | float, ...] = ()  # G
     of_subjects: bool = False  # whether rows are parts of the time of subjects
     subject_weight: float = 0.0  # frequency weights of the subjects, summed
@@ -62,7 +64,7 @@ class ParametricParts(LikelihoodParts):
     shapes: ClassVar = {"groups 2": "frailties!"}
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a fit that was read from a file."""
+        """Inconsistent parts of a fit that was read from a file."""
         written, knots = self.written, np.array(getattr(self.baseline, "knots", (0.0, 1.0)), dtype=np.float64)
         known = self.family.name in LINKS.values() and self.state.scale is None and self.last > 0.0
         if not known or written.linear != self.spec.formula or len(knots) < 2 or not (np.diff(knots) > 0.0).all():
@@ -123,7 +125,7 @@ class ParametricParts(LikelihoodParts):
         H = as_dense(design.H)
         levels = H[:, self.level_columns]
         if not levels.any(axis=1).all():
-            raise SpecError("exclude= cannot leave out the strata, each of which has its own baseline.")
+            raise SpecError("exclude= cannot leave out the strata: each of them has its own baseline.")
         shared = [np.ones((len(H), 1))] * (self.frailty is not None)
         return [H, *[levels] * self.baseline.size, *shared]
 
@@ -193,9 +195,9 @@ class ParametricParts(LikelihoodParts):
         return replace(self, **made, frailties=shared)
 
     def possible(self, change: Array) -> BoolArray:
-        """Which draws (S,) have a baseline that rises, where the parameters move by ``change`` (k, S).
+        """Which draws (S,) have an increasing cumulative baseline, if the parameters change by ``change`` (k, S).
 
-        The logarithm of a variance of 0 or nearly is hardly known; its draws end where the variance itself would.
+        The logarithm of a variance near 0 is hardly determined; its draws are limited to the range of the variance.
         """
         likely = np.ones(change.shape[1], dtype=np.bool_)
         if self.frailty is not None:
@@ -295,12 +297,12 @@ def _by_subjects(maximum: Maximum, seen: Outcome, code: IntArray) -> tuple[Maxim
 
 
 def _warn_unit(weight: Array) -> None:
-    """Say that the unit of sampling weights matters beside frailties."""
+    """Warn that the unit of sampling weights matters with frailties."""
     mean = float(weight[weight > 0.0].mean())
     if not np.isclose(mean, 1.0, rtol=_UNIT):
         warnings.warn(
-            f"weights= have a mean of {mean:.4g}, and estimates depend on their unit: the likelihood of a group that "
-            "shares a frailty is not a sum over its rows. Divide the weights by their mean.",
+            f"weights= have a mean of {mean:.4g}. With frailties the estimates depend on the unit of the "
+            f"weights, because the likelihood of a group is not a sum over its rows. Divide the weights by their mean.",
             ApproximationWarning,
             stacklevel=user_level(),
         )
@@ -308,13 +310,13 @@ def _warn_unit(weight: Array) -> None:
 
 def _check_events(seen: CensoredResponse) -> None:
     if not (~np.isposinf(seen.upper) & (seen.weight > 0.0)).any():
-        raise DataError("No event was seen, and there is nothing to learn hazards from.")
+        raise DataError("No event was observed, and hazards cannot be estimated without events.")
 
 
 def _check_names(columns: Sequence[str], own: Sequence[str]) -> None:
     twice = [name for name in columns if name in own]
     if twice:
-        raise DataError(f"The column {twice[0]!r} has the name of a parameter of the baseline; rename it.")
+        raise DataError(f"The column {twice[0]!r} has the name of a parameter of the baseline. Rename it.")
 
 
 def _last(seen: CensoredResponse) -> float:
@@ -327,7 +329,7 @@ def baseline_of(
 ) -> SplineBaseline | WeibullBaseline | GompertzBaseline:
     """The baseline, with knots at the log times of events, those of intervals in their middle.
 
-    Weights are frequencies, or ``sampling`` weights, of which every event has one on average.
+    Weights are frequencies, or ``sampling`` weights, which are scaled to mean 1 over the events.
     """
     if family.baseline != "spline":
         return WeibullBaseline() if family.baseline == "weibull" else GompertzBaseline()
@@ -340,16 +342,16 @@ def baseline_of(
     knots = make_knots(times, weight / weight.mean() if sampling else weight, df)
     number, apart = len(np.unique(times)), np.diff(knots) > 1e-9 * max(1.0, float(np.abs(knots).max()))
     if number <= df or not apart.all():
-        why = "and some of these are equal" if number > df else "which needs as many times"
+        why = "and some of these are equal" if number > df else "which require as many times"
         raise DataError(
-            f"PH('spline', df={df}) has {df + 1} knots at quantiles of the event times, {why}: there are {number} "
-            "distinct ones. Give a smaller df, or baseline='weibull'."
+            f"PH('spline', df={df}) has {df + 1} knots at quantiles of the event times, {why}. There are "
+            f"{number} distinct event times. Give a smaller df, or baseline='weibull'."
         )
     return SplineBaseline(tuple(knots.tolist()))
 
 
 def _warn_level(baseline: SplineBaseline, c: Array) -> None:
-    """Say at which times a spline is held level, where it would fall without the bound."""
+    """Warn of times at which a spline is held constant, because it would decrease without the bound."""
     v, slope = baseline.lowest(list(c))
     held = np.exp(v[slope <= _LEVEL * slope.max(axis=0)])
     if len(held):
@@ -359,8 +361,8 @@ def _warn_level(baseline: SplineBaseline, c: Array) -> None:
             else f"between {held.min():.4g} and {held.max():.4g}"
         )
         warnings.warn(
-            f"The hazard is held at 0 at times {between}: without this bound the spline would fall there, and survival "
-            "rise. Standard errors treat the times at which it is 0 as known. Give a smaller df.",
+            f"The hazard is held at 0 at times {between}: without this bound the spline would decrease and "
+            f"survival would increase there. Standard errors treat these times as known. Give a smaller df.",
             BoundaryWarning,
             stacklevel=user_level(),
         )

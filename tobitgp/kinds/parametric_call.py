@@ -78,20 +78,22 @@ class ParametricHazards(Kind):
         if isinstance(asked.method, MethodValue) and not isinstance(asked.method, MLE):
             raise SpecError(
                 f"baseline={rows.hazard.baseline!r} is fitted by method='mle', not {spelled(asked.method)}. "
-                "tg.PH(baseline='gp') has posteriors."
+                "For a posterior use tg.PH(baseline='gp')."
             )
         refuse_with_mle(replace(asked, start=None))
         clusters, by = asked.cov_kwds, rows.call.id if rows.frailty is None else rows.frailty[0]
         if asked.cov_type == "cluster" and by is not None and isinstance(clusters, Mapping | None):
             clusters = {"groups": by, **(clusters or {})}
         if rows.frailty is not None and asked.cov_type not in ("nonrobust", "cluster"):
-            raise SpecError(f"cov_type={asked.cov_type!r} takes rows as independent; with frailty= use 'cluster'.")
+            raise SpecError(
+                f"cov_type={asked.cov_type!r} assumes independent rows. With frailty= use cov_type='cluster'."
+            )
         read = rows.spec, rows.training, rows.hazard, rows.written, rows.covariates(), rows.columns
         fitter = partial(fit_parametric, *read, frailty=rows.frailty, subject=rows.subject)
         return fit_maximum(rows, asked, fitter, clusters, fixed=asked.fixed, start=asked.start)
 
     def posterior(self, rows: BaselineRows, asked: FitOptions) -> Any:
-        """What only a posterior has is refused, but for values to start from."""
+        """Raise an error for options of a posterior, except for starting values."""
         return self.maximum(rows, asked)
 
     def baseline_size(self, rows: BaselineRows) -> int:
@@ -104,12 +106,12 @@ def refuse_with_hazards(call: Call) -> None:
 
 
 def _refuse_terms(rows: BaselineRows) -> None:
-    """Refuse what only a posterior has."""
+    """Raise an error for what only a posterior has."""
     shared, baseline = rows.written.shared, rows.hazard.baseline
     refused = [term.name for term in rows.spec.processes] + [f"tv({z})" for z in rows.written.varying]
     refused += [f"(1 | {shared})"] * (shared is not None and rows.frailty is None)
     if refused:
-        frailty = f", and tg.PH({baseline!r}, frailty='gamma') takes (1 | {shared})" if shared is not None else ""
+        frailty = f", and tg.PH({baseline!r}, frailty='gamma') supports (1 | {shared})" if shared is not None else ""
         raise SpecError(
             f"{refused[0]} is not supported with baseline={baseline!r}, which is fitted by maximum likelihood to "
             f"linear terms. tg.PH(baseline='gp') supports processes, random effects and tv(){frailty}."
@@ -117,12 +119,12 @@ def _refuse_terms(rows: BaselineRows) -> None:
 
 
 def _check_subjects(rows: BaselineRows) -> None:
-    """Refuse rows of a subject that do not follow each other, or have no sum."""
+    """Raise an error for rows of a subject that do not follow each other, or have no sum."""
     seen = rows.training.response
     if rows.hazard.link != "hazard" and holds_parts(rows.subject):
         raise SpecError(
-            f"link={rows.hazard.link!r} takes one row of each subject of id={rows.call.id!r}: only hazards add up over "
-            "rows. Use link='hazard'."
+            f"link={rows.hazard.link!r} requires one row for each subject of id={rows.call.id!r}: only hazards "
+            f"add up over rows. Use link='hazard'."
         )
     end = np.where(np.isfinite(seen.lower), seen.lower, seen.upper)
     risk = AtRisk(np.maximum(seen.entry, 0.0), end, np.isfinite(seen.upper), seen.weight)
@@ -132,23 +134,23 @@ def _check_subjects(rows: BaselineRows) -> None:
 def _read_frailty(rows: BaselineRows) -> tuple[str, Any]:
     """The column of the groups that share a frailty, and the group of each row."""
     if rows.written.shared is None:
-        raise SpecError(f"{rows.hazard!r}: frailty= needs one term (1 | g), whose groups share the frailties.")
+        raise SpecError(f"{rows.hazard!r}: frailty= requires one term (1 | g), whose groups share the frailties.")
     name, seen, id = rows.written.shared.strip("`"), rows.training.response, rows.call.id
     group = rows.subjects(name)
     if ((seen.lower < seen.upper) & ~np.isposinf(seen.upper)).any() or np.isfinite(seen.exit).any():
-        raise SpecError("frailty= takes rows that are exact or right-censored.")
+        raise SpecError("frailty= requires exact or right-censored rows.")
     first = pd.Series(np.maximum(seen.entry, 0.0))
     if id is not None:
         first = first.groupby(rows.subjects(id)).transform("min")
     if (first > 0.0).any():
         raise SpecError(
-            "frailty= takes rows that are followed from time 0 on, start-stop rows by id= among them: with late "
-            "entry frailties of those who are seen are no longer what they were at time 0."
+            "frailty= requires follow-up from time 0 on (start-stop rows with id= are supported). With late "
+            "entry the observed subjects are selected by their frailty. Leave frailty= out."
         )
     if len(pd.unique(group)) == len(group):
         warnings.warn(
-            f"Every row is a group of {name!r}: their frailty is distinguished from the shape of the baseline "
-            "alone, and its variance is hardly identified. Leave the frailty out, or use larger groups.",
+            f"Every row is a group of {name!r}: the frailty can be distinguished only from the shape of the "
+            f"baseline, and its variance is hardly identified. Leave the frailty out, or use larger groups.",
             BoundaryWarning,
             stacklevel=user_level(),
         )

@@ -58,10 +58,10 @@ class PowerProcessParts(Process):
     shapes: ClassVar = {"fits": "powers! weights! jacobians!"}
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a fit that was read from a file."""
+        """Inconsistent parts of a fit that was read from a file."""
         share = (self.weights >= 0.0).all() and math.isclose(self.weights.sum(), 1.0, rel_tol=1e-9)
         if not share or not 0 <= self.best < len(self.fits) or not math.isfinite(self.se):
-            yield "the numbers of its powers make no sense"
+            yield "the numbers of its powers are invalid"
 
     @property
     def family(self) -> Family:
@@ -84,12 +84,12 @@ class PowerProcessParts(Process):
 
     @property
     def gp(self) -> GPModel:
-        """What was modelled at the power with the highest evidence."""
+        """The model at the power with the highest evidence."""
         return self.fits[self.best].gp
 
     @property
     def fitted(self) -> FittedGP:
-        """What was found at the power with the highest evidence."""
+        """The estimates at the power with the highest evidence."""
         return self.fits[self.best].fitted
 
     @property
@@ -195,7 +195,7 @@ def highest(evidence: Callable[[float], float], low: float, high: float) -> tupl
     top, value = float(found.x), -float(found.fun)
     if not low + 2.0 * _NEAR < top < high - 2.0 * _NEAR:
         warnings.warn(
-            f"The evidence is highest at the power {top:.3g}, the end of those that are looked at.",
+            f"The evidence is highest at the power {top:.3g}, the end of the range that is searched.",
             BoundaryWarning,
             stacklevel=user_level(),
         )

@@ -41,7 +41,7 @@ from tobitgp.priors.prior import Prior
 from tobitgp.results.views import Source, named_columns
 from tobitgp.typing import Array
 
-MOST_ROWS = 20_000  # beside a process in log sigma, whose features are held of all rows
+MOST_ROWS = 20_000  # with a process in log sigma, whose features are stored for all rows
 
 
 class Process(Source):
@@ -53,7 +53,7 @@ class Process(Source):
 
     @property
     def family(self) -> Family:
-        """Of the response."""
+        """Family of the response."""
         raise NotImplementedError
 
     @property
@@ -67,7 +67,7 @@ class Process(Source):
         raise NotImplementedError
 
     def joined(self, each: Sequence[Nodes]) -> Nodes:
-        """What is known of rows, from what every fit knows of f."""
+        """Nodes of rows, from those of f in every fit."""
         raise NotImplementedError
 
 
@@ -86,12 +86,12 @@ class ProcessParts(Process):
     covariates: pd.DataFrame | None = None
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a process that was read from a file."""
+        """Inconsistent parts of a process that was read from a file."""
         yield from process_inconsistencies(self.gp, self.fitted, self.spec, self.state)
 
     @property
     def family(self) -> Family:
-        """Of the noise."""
+        """Family of the noise."""
         return self.gp.family
 
     @property
@@ -151,7 +151,7 @@ class ScaledFit(NamedTuple):
         return self.fit.gp.family.log_time
 
     def nodes(self, nodes: Nodes) -> Nodes:
-        """What is known of the response in rows, from what is known of f."""
+        """Nodes of the response in rows, from those of f."""
         return nodes if self.power is None else PowerNodes.of([nodes], np.ones(1), np.array([self.power]))
 
     def response(self, y: LocationScale) -> RowDistributions:
@@ -171,7 +171,7 @@ class ScaledFit(NamedTuple):
             return np.log(np.maximum(y, 0.0)) if self.log_time else y
 
     def fitted(self, response: CensoredResponse, labels: npt.NDArray[Any] | None = None) -> CensoredResponse:
-        """What is known of rows of what was fitted."""
+        """Responses of rows as they were fitted."""
         if self.power is None:
             return response
         named = np.arange(len(response.lower), dtype=object) if labels is None else labels
@@ -182,7 +182,7 @@ class ScaledFit(NamedTuple):
         return outcome(self.fitted(response, labels), log_time=self.log_time, labels=labels)
 
     def log_jacobian(self, response: CensoredResponse) -> Array:
-        """What the log density of rows on the scale of f needs to be that of the response, (n,)."""
+        """Log Jacobian: log density of the response minus that on the scale of f, (n,)."""
         if self.power is not None:
             return row_jacobians(response, self.power)
         exact = (response.lower == response.upper) & self.log_time
@@ -244,7 +244,7 @@ def build_model(
 def _check_noise_processes(
     spec: ModelSpec, read: TrainingData | PartitionedData, family: Family, method: Method
 ) -> None:
-    """Refuse processes in log sigma where they cannot be fitted."""
+    """Raise an error for processes in log sigma where they cannot be fitted."""
     if spec.scale is None or not spec.scale.gps:
         return
     name = spec.scale.gps[0].name
@@ -255,13 +255,13 @@ def _check_noise_processes(
         )
     if method.traits.ascends == "bound" and not falls_like_a_power(family.distribution):
         raise SpecError(
-            f"method={method.name!r}: the bound is minus infinity with {name} and family={family.name!r}, whose log "
-            "density falls exponentially. Use method='ep' or method='laplace'."
+            f"method={method.name!r}: the bound is minus infinity with {name} and family={family.name!r}, whose "
+            f"log density decreases exponentially. Use method='ep' or method='laplace'."
         )
     if isinstance(read, PartitionedData) or len(read.labels) > MOST_ROWS:
         raise SpecError(
-            f"sigma= with {name.removeprefix('sigma: ')} takes up to {MOST_ROWS:,} rows that are held in memory, no "
-            "files; columns in sigma=, as '~ z' or '~ bs(z, df=5)', any number."
+            f"sigma= with {name.removeprefix('sigma: ')} supports up to {MOST_ROWS:,} rows in memory and no "
+            f"files. Use columns in sigma=, e.g. '~ z' or '~ bs(z, df=5)', which support any number."
         )
 
 
@@ -285,11 +285,11 @@ class Evidence(NamedTuple):
     Attributes
     ----------
     value : float
-        Of the response in the user's units; the same as ``log_evidence`` of a fit with all of them fixed.
+        Log evidence of the response in the user's units; the same as ``log_evidence`` of a fit with all of them fixed.
     kind : str
         As ``evidence_kind`` of a fit.
     gradient : Series or None
-        Derivatives in the hyper-parameters, by name, on their natural scale; inducing inputs are held.
+        Derivatives in the hyper-parameters, by name, on their natural scale; inducing inputs are fixed.
     """
 
     value: float
@@ -313,8 +313,8 @@ def evidence_at(
     lacking = ", ".join(repr(name) for name, sought in zip(names, free, strict=True) if sought)
     if lacking:
         raise SpecError(
-            f"evidence() needs all hyper-parameters, and params= lacks {lacking}. The hyperparameters of a fit are "
-            "such a dict."
+            f"evidence() requires all hyper-parameters, and params= lacks {lacking}. Give a dict such as "
+            f"hyperparameters of a fit."
         )
     task = Task(model.problem, model.prior, model.parameters, family.likelihood, all_rows)
     found = evaluate(task, method, settings, gradient=gradient)
@@ -324,11 +324,11 @@ def evidence_at(
 
 
 def refuse_censoring_noises(parts: ProcessParts, question: str) -> None:
-    """Refuse fits with censoring noise."""
+    """Raise an error for fits with censoring noise."""
     found = parts.fitted.parameters
     values = found.values(parts.fitted.points[0].theta)
     if any(value for role, value in zip(found.roles, values, strict=True) if role in SIDES):
         raise SpecError(
-            f"The censoring noises of bound='local' make a likelihood that is not a density, for which {question} has "
-            f"no meaning. Use bound='exact', or fix sigma_lower and sigma_upper at 0."
+            f"With the censoring noises of bound='local' the likelihood is not a density, so that {question} is "
+            f"not defined. Use bound='exact', or fix sigma_lower and sigma_upper at 0."
         )

@@ -39,7 +39,7 @@ def nodes_of(parts: Process, design: Design, skip: frozenset[int] = frozenset(),
 
 
 def _fitted_nodes(parts: ProcessParts, design: Design, skip: frozenset[int], *, spread: bool) -> Nodes:
-    """That of one fit."""
+    """Nodes of one fit."""
     if parts.fitted.points[0].noise:
         return with_noise_process(parts, design, _pairs(parts, design, skip))
 
@@ -193,7 +193,7 @@ def group_table(parts: ProcessParts, term: str | None, interval: float | None) -
 
 
 def _effect_inputs(parts: ProcessParts, t: int, block: int) -> Iterator[tuple[str, list[Inputs]]]:
-    """What follows the name of a random effect in that of each of its coefficients, and rows in which f holds these."""
+    """Suffixes of a random effect in the names of its coefficients, and rows in which f holds these."""
     inputs, columns = list(parts.gp.inputs(_one_row_each(parts, t))), parts.gp.effects[t]
     if not columns:
         yield "", inputs
@@ -210,15 +210,15 @@ def _chosen(parts: ProcessParts, term: Any) -> list[int]:
     names = {item.name: t for t, item in enumerate(parts.gp.terms) if not item.factors}
     if not names:
         raise SpecError(
-            "This model has no random effects; re(g) in the formula gives an intercept to each level of g, (1 + z | g) "
-            "a slope too."
+            "This model has no random effects. In a formula, re(g) gives each level of g an intercept, and (1 + "
+            "z | g) also a slope."
         )
     if term is None:
         return list(names.values())
     if term not in names:
         listed = ", ".join(map(repr, names))
         raise SpecError(
-            f"term={term!r} names no random effects{nearest(str(term), list(names))}; this model has {listed}."
+            f"term={term!r} is not a random effect{nearest(str(term), list(names))}. This model has {listed}."
         )
     return [names[term]]
 

@@ -25,7 +25,7 @@ def progress_bar(
     elif callable(progress):
         yield lambda step: progress(*step[:3])
     elif progress is not True:
-        raise SpecError(f"progress={progress!r}: True, False, or a callable is needed.")
+        raise SpecError(f"progress={progress!r}: progress must be True, False or a callable.")
     else:
         line = _Line(words)
         try:

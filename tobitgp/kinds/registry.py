@@ -1,4 +1,4 @@
-"""All kinds of fits, in the order in which they are asked whether a call is theirs."""
+"""All kinds of fits, in the order in which they are tried for a call."""
 
 from __future__ import annotations
 

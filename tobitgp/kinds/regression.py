@@ -72,7 +72,7 @@ class RegressionParts(LikelihoodParts):
 
 
 def model_arguments(design: Design, family: Family) -> dict[str, Any]:
-    """What ``maximise`` and ``null_log_likelihood`` are told of a model beside its rows and linear columns."""
+    """Arguments of ``maximise`` and ``null_log_likelihood`` for a model, except its rows and linear columns."""
     scale = design.scale
     return {
         "distribution": family.distribution,

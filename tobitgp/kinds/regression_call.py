@@ -65,10 +65,12 @@ class Regression(Kind):
 
     def evidence(self, rows: Rows, params: Mapping[str, float], *, method: Any, **options: Any) -> Evidence:
         if rows.spec.mixture is not None:
-            raise SpecError("evidence() is that of Gaussian processes and regressions with priors, not of a mixture.")
+            raise SpecError(
+                "evidence() requires a Gaussian process or a regression with priors, and this is a mixture."
+            )
         method = read_method(method)
         if isinstance(method, MLE):
-            raise SpecError("method='mle' has no evidence; llf of a fit with fixed= is its log likelihood.")
+            raise SpecError("method='mle' has no evidence. Use llf of a fit with fixed= for its log likelihood.")
         chosen = method_for(method, rows.noise)
         updates = chosen.updates()
         at = read_mapping("params", params)
@@ -123,7 +125,7 @@ def fit_mixture(rows: Rows, asked: FitOptions) -> Any:
     return MixtureResults(parts)
 
 
-_INSTEAD = "; family='ph' has it, with subjects whose covariates change"
+_INSTEAD = "; use family='ph', which supports it with covariates that change"
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ class StartStop(Kind):
 
     def read(self, call: Call) -> SubjectRows:
         id: Any = call.id
-        why = "is not supported with id=, by which rows are parts of a subject's time."
+        why = "is not supported with id=, where rows are parts of a subject's time."
         call.refuse(("sigma", "cure", "var_weights", "censored"), why)
         source = open_source(call.data, call.engine)
         data: Any = pd.DataFrame(call.data) if source is None else source
@@ -175,5 +177,5 @@ class StartStop(Kind):
     def posterior(self, rows: SubjectRows, asked: FitOptions) -> Any:
         raise SpecError(
             f"id= with family={rows.noise.name!r} is fitted by maximum likelihood, without priors and other options "
-            "of a posterior; family='ph' has one."
+            "of a posterior; for a posterior use family='ph'."
         )

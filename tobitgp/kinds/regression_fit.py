@@ -127,7 +127,7 @@ def _weighted_sums(H: Columns, weight: Array) -> tuple[Array, float]:
 
 
 def _centre(state: LinearState, coefficients: Array, sums: Sequence[tuple[Array, float]]) -> Array:
-    """Weighted means (p,) of the linear columns, where those of a free level take them up; 0 beside one absorbed."""
+    """Weighted means (p,) of the linear columns where a free level's coefficients absorb them; else 0."""
     level = level_columns(state)
     if not level.any() or not np.isnan(coefficients[level]).all():
         return np.zeros(len(level))
@@ -145,7 +145,8 @@ def _warn_one_exact(counts: IntArray, gamma: Array) -> None:
     if not np.isnan(gamma).any() or n == 1 or exact != 1 or bounded > 1:
         return
     warnings.warn(
-        "Only one row is exact: the limits alone determine sigma. Fix it by fixed={'sigma': ...}, or fit a "
+        "Only one row is exact, so that the limits alone determine sigma. Fix it by fixed={'sigma': ...}, "
+        "or fit a "
         "posterior by method='ep'.",
         BoundaryWarning,
         stacklevel=user_level(),
@@ -163,9 +164,9 @@ def _warn_blind(parts: RegressionParts) -> None:
     if names:
         depend = "depends" if len(names) == 1 else "depend"
         warnings.warn(
-            f"cov_type={parts.cov_type!r}: {quoted(tuple(names))} {depend} on rows that the model meets exactly, "
-            "whatever their noise (the only row of a level, no more rows than parameters). Scores do not show it, and "
-            "such standard errors are NaN; merge levels, or use cov_type='nonrobust'.",
+            f"cov_type={parts.cov_type!r}: {quoted(tuple(names))} {depend} on rows that the model fits exactly, "
+            f"whatever their noise (e.g. the only row of a level). Scores contain no information about their "
+            f"variance, and these standard errors are NaN. Merge levels, or use cov_type='nonrobust'.",
             BoundaryWarning,
             stacklevel=user_level(),
         )
@@ -174,6 +175,7 @@ def _warn_blind(parts: RegressionParts) -> None:
 def _check(spec: ModelSpec, cov_type: Any) -> None:
     if spec.processes:
         raise SpecError(
-            f"method='mle' is for formulas without processes, and {spec.processes[0].name} is one; use method='ep'."
+            f"method='mle' requires a formula without processes, and {spec.processes[0].name} is a process. Use "
+            f"method='ep'."
         )
     check_covariance(cov_type)

@@ -35,7 +35,7 @@ class ResponsesOnly:
     @property
     def training(self) -> NoReturn:
         """See `Rows`."""
-        raise SpecError("Rows of several responses have no columns here; fit each response by itself for this.")
+        raise SpecError("This is not supported for several responses. Fit each response separately.")
 
     @property
     def counts(self) -> dict[str, int]:

@@ -52,7 +52,7 @@ def cavities(parts: Process) -> Nodes:
 
 
 def _fitted_cavities(parts: ProcessParts) -> Nodes:
-    """That of one fit."""
+    """Cavities of one fit."""
     copies = np.maximum(parts.rows.response.weight, 1.0)
     design, scale = parts.gp.judged(parts.rows.design), parts.gp.problem.units.scale
     order = parts.gp.problem.order
@@ -86,7 +86,7 @@ def noise_free_cavities(parts: ProcessParts, point: FeaturePosterior) -> tuple[A
         some = problem.order[np.flatnonzero(found.places.of_row == int(count.argmax()))]
         named = ", ".join(str(label) for label in np.sort(parts.rows.labels[some][:5]))
         raise SpecError(
-            f"{ASKED}a row cannot be left out where another has the same inputs, here rows {named}. Fit with one of "
+            f"{ASKED}a row cannot be left out if another row has the same inputs, here rows {named}. Fit with one of "
             f"them.{INSTEAD}"
         )
     mean, variance = found.cavities
@@ -94,7 +94,7 @@ def noise_free_cavities(parts: ProcessParts, point: FeaturePosterior) -> tuple[A
 
 
 def _pair_cavities(parts: ProcessParts, point: FeaturePosterior, copies: Array) -> Pair:
-    """The same of f and log sigma."""
+    """The same for f and log sigma."""
     design = parts.gp.judged(parts.rows.design)
     mean, V, d = point.pair(parts.gp.inputs(design))
     c = pair_cavities(mean, V, site_order(point, parts.gp.problem.order), copies)
@@ -114,7 +114,7 @@ def seen_in_training(scaled: ScaledFit) -> LeftOutRows:
 
 
 def predicted_rows(scaled: ScaledFit, response: CensoredResponse, asked: Asked) -> LeftOutRows:
-    """New rows under a posterior as it stands, and what was seen of them."""
+    """New rows under the posterior without change, and what was observed about them."""
     return _seen(scaled, nodes_of(scaled.fit, asked.design), scaled.outcome(response, asked.labels.to_numpy()))
 
 
@@ -125,9 +125,9 @@ def _seen(scaled: ScaledFit, nodes: Nodes, known: Outcome) -> LeftOutRows:
 
 
 def seen_in_rows(parts: Process, new: Frame | None) -> tuple[Asked, list[LeftOutRows]]:
-    """Rows without themselves under every fit: cavities of training rows, the predictive distribution of new ones.
+    """Rows under the posterior without them: cavities of training rows, the predictive distribution of new rows.
 
-    Components are weighted by what they say of a new row inside its window.
+    Components are weighted by their probability of the window of a new row.
     """
     asked = ask(parts, new)
     if new is None:
@@ -141,7 +141,7 @@ def seen_in_rows(parts: Process, new: Frame | None) -> tuple[Asked, list[LeftOut
 
 
 def process_likelihoods(parts: Process, rows: Scored) -> Array:
-    """Log predictive density of exact rows, log probability of what was seen of the others; (m,)."""
+    """Log predictive density of exact rows, log probability of what was observed about the others; (m,)."""
     each = [
         np.logaddexp.reduce(log_predictive(predicted_rows(scaled, rows.response, rows.asked)), axis=0)
         + scaled.log_jacobian(rows.response)
@@ -228,7 +228,7 @@ def _noise_free_at_point(parts: ProcessParts, point: FeaturePosterior) -> tuple[
 
 
 def _pairs_at_point(parts: ProcessParts, point: FeaturePosterior) -> tuple[Array, Array]:
-    """The same where rows tell of log sigma too."""
+    """The same where rows are informative about log sigma too."""
     problem, rows = parts.gp.problem, parts.gp.rows_at(point.theta)
     known = parts.family.likelihood.over(problem.rows).at(point.theta)
     likelihood = CompiledMoments.of(known, parts.fitted.method)
@@ -242,7 +242,7 @@ def _pairs_at_point(parts: ProcessParts, point: FeaturePosterior) -> tuple[Array
 
 
 def average_left_out(weight: Array, predicted: Predicted) -> LeftOut:
-    r"""Average over design points as the hyper-parameters are known without the row.
+    r"""Average over design points with the posterior weights of the hyper-parameters without the row.
 
     The posterior without row n weights point j by :math:`w_{jn} \propto w_j / p(y_n | y_{-n}, \theta_j)`, so that,
     (PRE9) of the theory pages,

@@ -42,7 +42,7 @@ class StackedRows(Rows):
 
     @property
     def training(self) -> NoReturn:
-        raise SpecError("The rows of several responses are stacked; fit each response by itself for this.")
+        raise SpecError("The rows of several responses are stacked. Fit each response separately.")
 
     @property
     def formula(self) -> str:
@@ -75,7 +75,7 @@ class StackFitter:
         return found
 
     def held(self, fitted: GPResults) -> Held:
-        """What fits other rows with the hyper-parameters of a fit."""
+        """A function that fits other rows with the hyper-parameters of a fit."""
         return Held(self, fitted.hyperparameters, fitted.parts.gp.problem.units.w_centre)
 
 
@@ -88,7 +88,7 @@ class Held:
     centre: Array  # of the columns of log sigma, where ``sigma`` is known
 
     def __call__(self, rows: pd.DataFrame) -> GPResults:
-        """Fit to these rows, whose columns of log sigma have means of their own."""
+        """Fit to these rows, whose columns of log sigma have their own means."""
         gamma = {name: value for name, value in self.known.items() if name.startswith("log(sigma)[")}
         W = scale_columns([name.removeprefix("log(sigma)[").removesuffix("]") for name in gamma], rows)
         weights = self.fitter.call.weights
@@ -107,7 +107,7 @@ class Several(Kind):
         return is_wide(call.formula)
 
     def read(self, call: Call) -> StackedRows:
-        call.refuse(("id", "cure", "formulas"), "is for one response, not for mvbind(...).")
+        call.refuse(("id", "cure", "formulas"), "requires one response and is not supported with mvbind(...).")
         refuse_partitioned(call.data, "Several responses are fitted", call.engine)
         data, functions, rescor = pd.DataFrame(call.data).copy(), call.functions, call.rescor
         wide = read_wide(call.formula, call.sigma, rescor=rescor)
@@ -126,10 +126,12 @@ class Several(Kind):
 
     def fit(self, rows: StackedRows, asked: FitOptions) -> MultivariateResults:
         if isinstance(asked.method, MLE):
-            raise SpecError("Several responses are fitted under priors; fit each by itself for method='mle'.")
+            raise SpecError("Several responses are fitted with priors. Fit each response separately for method='mle'.")
         for name, given in asked.named(("fixed", "start", "priors")).items():
             if given:
-                raise SpecError(f"{name}= is not for several responses; stack the rows, and give it to their formula.")
+                raise SpecError(
+                    f"{name}= is not supported for several responses. Stack the rows and give it with their formula."
+                )
         asked = replace(asked, method=posterior_method(asked.method))
         if rows.stack.wide.rescor and asked.method.hyper == "auto":
             # A ridge, (MUL3), along which the points of a design have too small a spread.
@@ -140,9 +142,9 @@ class Several(Kind):
 
 
 def _refuse(call: Call, family: Family, columns: list[Any]) -> None:
-    """What does not go with several responses."""
+    """Raise an error for what several responses do not support."""
     if not isinstance(call.rescor, bool):
-        raise SpecError(f"rescor= is True or False, not {call.rescor!r}.")
+        raise SpecError(f"rescor= must be True or False, not {call.rescor!r}.")
     if call.rescor and family.name not in _RESCOR:
         raise SpecError(
             f"rescor=True requires {' or '.join(_RESCOR)} noise, not {family.name}. Leave it out, or use that family."

@@ -39,7 +39,7 @@ class StartStopParts(LikelihoodParts):
     code: IntArray | None = None  # (n,), subject of each training row
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a fit that was read from a file."""
+        """Inconsistent parts of a fit that was read from a file."""
         alone = self.state.scale is None and self.family.log_time and self.code is None
         if not alone or not self.id or not 0 < self.subjects <= self.facts.n or not self.subject_weight > 0.0:
             yield "its parts do not belong together"
@@ -69,7 +69,7 @@ class StartStopParts(LikelihoodParts):
     @property
     def histories(self) -> Histories:
         """Those of the training rows."""
-        response = self.rows.response  # refused where there are none
+        response = self.rows.response  # an error if there are none
         assert self.code is not None
         return histories_of(self.code, response)
 
@@ -129,7 +129,7 @@ def fit_start_stop(
 ) -> StartStopParts:
     """Fit by maximum likelihood.
 
-    Shapes: subject (n,). The model with an intercept only is left to who asks for it where not ``with_null``.
+    Shapes: subject (n,). Without ``with_null``, the model with an intercept only is fitted when it is requested.
     """
     check_covariance(cov_type)
     _check_rows(training.response, subject, training.labels)
@@ -186,20 +186,20 @@ def _null(problem: StartStopProblem, max_iter: int) -> float:
 
 
 def _check_rows(response: CensoredResponse, subject: npt.NDArray[Any], labels: npt.NDArray[Any]) -> None:
-    """Refuse rows that are not those of subjects from time 0 on."""
+    """Raise an error for rows that are not those of subjects from time 0 on."""
     event = response.lower == response.upper
     if (~event & ~np.isposinf(response.upper)).any() or np.isfinite(response.exit).any():
         raise SpecError(
-            "id= takes rows that are right-censored or end in an event, not left- or interval-censored or "
-            "right-truncated ones, with family='ph' neither."
+            "id= requires rows that are right-censored or end in an event. Left-censored, interval-censored and "
+            "right-truncated rows are not supported, also not with family='ph'."
         )
     if not event.any():
-        raise DataError("No event was seen, and there is nothing to learn times from.")
+        raise DataError("No event was observed, and times cannot be modelled without events.")
     entry = np.maximum(response.entry, 0.0)
     short = response.lower <= entry
     if short.any():
         listed = ", ".join(map(str, labels[short][:5]))
-        raise DataError(f"Rows {listed} end at time 0, or not after their start; the stop comes after the start.")
+        raise DataError(f"Rows {listed} end at time 0, or not after their start. The stop must be after the start.")
     check_order(subject, AtRisk(entry, response.lower, event, response.weight), labels, from_zero=True)
 
 
@@ -210,5 +210,7 @@ def _of_subjects(groups: Clusters | None, code: IntArray, m: int) -> Clusters | 
     out = np.zeros((m, groups.code.shape[1]), dtype=groups.code.dtype)
     out[code] = groups.code
     if (out[code] != groups.code).any():
-        raise DataError("cov_kwds= has rows of one subject in several clusters; a cluster holds whole subjects.")
+        raise DataError(
+            "cov_kwds= puts rows of one subject in several clusters. A cluster must contain whole subjects."
+        )
     return replace(groups, code=out)

@@ -20,11 +20,11 @@ LEAST_POWER = 0.05  # of rows that are 0, which no response of power 0 is
 def above_zero(response: CensoredResponse, labels: npt.NDArray[np.object_]) -> CensoredResponse:
     """Rows with their zeros, which are left-censored there, at the smallest number; others are positive.
 
-    Of a lower end at 0 nothing is known: the response may be 0.
+    A lower end of 0 gives no information: the response may be 0.
     """
     exact = response.lower == response.upper
-    remedy = "Write | censor(0) if zeros are what lies at or below 0; drop or shift negative ones."
-    what = "family='boxcox' needs positive responses"
+    remedy = "Write | censor(0) if zeros mean values at or below 0. Drop or shift negative values."
+    what = "family='boxcox' requires positive responses"
     refuse_rows((response.upper < 0.0) | exact & (response.lower <= 0.0), what, response.upper, labels, remedy)
     lower, entry = (np.where(end > 0.0, end, -np.inf) for end in (response.lower, response.entry))
     return replace(response, lower=lower, upper=np.maximum(response.upper, TINY), entry=entry)
@@ -41,7 +41,7 @@ def transformed(training: TrainingData, power: float, log_unit: float = 0.0) -> 
 
 
 def transformed_response(response: CensoredResponse, power: float, log_unit: float = 0.0) -> CensoredResponse:
-    """What is known of a positive response after the transformation."""
+    """A positive response with its limits after the transformation."""
     names = ("lower", "upper", "limit_lower", "limit_upper", "entry", "exit")
     ends: dict[str, Any] = {
         name: transformed_values(getattr(response, name), power, log_unit, lowest=name == "upper") for name in names
@@ -65,5 +65,5 @@ def row_jacobians(response: CensoredResponse, power: float, log_unit: float = 0.
 
 
 def log_jacobian(response: CensoredResponse, power: float, log_unit: float = 0.0) -> float:
-    """What the log likelihood of transformed rows needs to be that of the response, (BC2)."""
+    """Log Jacobian: log likelihood of the response minus that of the transformed rows, (BC2)."""
     return float(response.weight @ row_jacobians(response, power, log_unit))

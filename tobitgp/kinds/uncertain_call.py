@@ -89,7 +89,7 @@ class UncertainInput(Kind):
 
 
 def _ends(training: TrainingData) -> ResponseEnds:
-    """What was seen of the response, (n, 1)."""
+    """Observed values and limits of the response, (n, 1)."""
     return ResponseEnds(training.response.lower[:, None], training.response.upper[:, None])
 
 

@@ -108,20 +108,20 @@ class Vectors(Kind):
 
 
 def _weighted(seen: SeenResponse, weight: Array) -> SeenResponse:
-    """What is known of a response in rows of positive weight."""
+    """Values and limits of a response in rows of positive weight."""
     used = weight[seen.rows] > 0.0
     response = replace(seen.response.rows(used), weight=weight[seen.rows][used])
     return seen._replace(rows=seen.rows[used], response=response)
 
 
 def _check(label: str, seen: SeenResponse) -> None:
-    """Refuse a response of which nothing says where it lies, or that has one value."""
+    """Raise an error for a response with one-sided limits only, or with a single value."""
     response = seen.response
     if np.isfinite(response.entry).any() or np.isfinite(response.exit).any():
         raise SpecError(f"{label}: late entry and truncation are not supported with mixtures of vectors. Fit it alone.")
     placed = np.isfinite(response.lower) & np.isfinite(response.upper)
     if not placed.any():
-        raise DataError(f"{label}: nothing but limits is known of it. Leave it out.")
+        raise DataError(f"{label}: it has only limits, no values. Leave it out.")
     if not np.ptp(np.where(np.isfinite(response.lower), response.lower, response.upper)):
         raise DataError(f"{label}: all its values are the same. Leave it out.")
 
@@ -135,7 +135,7 @@ def _method(asked: FitOptions) -> EMCM:
             "tg.EMCM(n_init=20)."
         )
     if asked.cov_type != "nonrobust":
-        raise SpecError(f"cov_type={asked.cov_type!r}: mixtures of vectors have 'nonrobust' only. Leave it out.")
+        raise SpecError(f"cov_type={asked.cov_type!r}: mixtures of vectors support 'nonrobust' only. Leave it out.")
     for name, given in asked.named(("fixed", "start", "priors")).items():
         if given:
             raise SpecError(f"{name}= {_ALONE} Leave it out.")

@@ -27,7 +27,7 @@ def asks_for_none(given: GivenParameters) -> bool:
 
 
 def refuse_family_without_noise(name: str, given: GivenParameters) -> None:
-    """Refuse a family that is not normal where sigma is fixed at 0."""
+    """Raise an error for a family that is not normal where sigma is fixed at 0."""
     if asks_for_none(given):
         raise SpecError(f"{ASKED}family={name!r} is not supported. Use family='gaussian'.{INSTEAD}")
 
@@ -35,7 +35,7 @@ def refuse_family_without_noise(name: str, given: GivenParameters) -> None:
 def check_request(
     spec: ModelSpec, read: TrainingData | PartitionedData, family: Family, given: GivenParameters, method: Method
 ) -> None:
-    """Refuse what is not defined without noise, or not supported."""
+    """Raise an error for what is not defined without noise, or not supported."""
     if family.name != "gaussian":
         refuse_family_without_noise(family.name, given)
     if method.name != "ep":
@@ -48,11 +48,11 @@ def check_request(
         raise SpecError(f"{ASKED}all rows are held in memory. Give a DataFrame, not files.{INSTEAD}")
     if spec.scale is not None or read.design.spread is not None:
         argument = "var_weights=" if spec.scale is None else "sigma="
-        raise SpecError(f"{ASKED}there is no scale that {argument} could be of. Leave it out.{INSTEAD}")
+        raise SpecError(f"{ASKED}{argument} is not supported, since there is no scale. Leave it out.{INSTEAD}")
     if spec.truncation is not None or read.response.window is not None:
         raise SpecError(f"{ASKED}truncated rows are not supported. Leave the truncation out.{INSTEAD}")
     if (read.response.weight != 1.0).any():
-        raise SpecError(f"{ASKED}copies of a row say no more than one. Leave weights= out.{INSTEAD}")
+        raise SpecError(f"{ASKED}copies of a row add no information. Leave weights= out.{INSTEAD}")
     chosen = given.inducing.values() if isinstance(given.inducing, dict) else [given.inducing]
     if any(choice is not None and not (isinstance(choice, str) and choice == "auto") for choice in chosen):
         raise SpecError(f"{ASKED}every distinct input has a basis function. Leave inducing= out.{INSTEAD}")
@@ -67,11 +67,13 @@ def check_request(
                 f"{ASKED}random effects and by= are not supported, here {term.name}. Leave the term out.{INSTEAD}"
             )
     if all(factor.kernel == "linear" for term in spec.processes for factor in term.factors):
-        raise SpecError(f"{ASKED}only a process with a kernel goes through all rows. Add gp() to the formula.{INSTEAD}")
+        raise SpecError(
+            f"{ASKED}only a process with a kernel can interpolate all rows. Add gp() to the formula.{INSTEAD}"
+        )
 
 
 def with_places(model: GPModel, labels: npt.NDArray[np.object_]) -> GPModel:
-    """The model whose evidence counts copies once; refuse rows that contradict each other, and too many inputs."""
+    """The model whose evidence counts copies once; an error for contradictory rows and too many inputs."""
     if model.prior.factor is not None:
         raise SpecError(f"{ASKED}factors of many levels are not supported. Leave them out.{INSTEAD}")
     places = Places.of(model.problem.rows, model.prior.inputs)
@@ -83,7 +85,8 @@ def with_places(model: GPModel, labels: npt.NDArray[np.object_]) -> GPModel:
     for rows in places.contradictions():
         named = ", ".join(str(label) for label in np.sort(labels[model.problem.order[rows[:5]]]))
         raise DataError(
-            f"{ASKED}rows with the same inputs have one value, and no value agrees with all of the rows {named}. Keep "
+            f"{ASKED}rows with the same inputs must have the same value, and no value agrees with all of the "
+            f"rows {named}. Keep "
             f"one of them.{INSTEAD}"
         )
     exact = sum(len(rows) for rows in model.problem.rows if rows.kind == "exact")

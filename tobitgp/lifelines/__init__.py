@@ -5,7 +5,7 @@ from functools import partial as _partial
 try:
     import lifelines as _lifelines  # noqa: F401
 except ImportError as error:
-    raise ImportError("tg.lifelines needs lifelines 0.30 or newer: pip install 'tobitgp[lifelines]'") from error
+    raise ImportError("Install lifelines 0.30 or newer: pip install 'tobitgp[lifelines]'.") from error
 
 from tobitgp.lifelines.distribution_fitter import DistributionFitter
 from tobitgp.lifelines.mixture_fitter import MixtureFitter

@@ -89,12 +89,12 @@ class DistributionFitter(ResultsFitter):
     label : str, optional
         Name of the columns of curves.
     **fit_kwargs
-        As of :func:`tobitgp.fit`.
+        As for :func:`tobitgp.fit`.
 
     Attributes
     ----------
     results_ : RegressionResults, ParametricHazardResults or MixtureResults
-        The fit, with all other questions.
+        The fit, with all its methods.
 
     Raises
     ------
@@ -105,12 +105,13 @@ class DistributionFitter(ResultsFitter):
     -----
     Durations, times and timelines such as ``pandas.Timedelta`` are days, as in :func:`tobitgp.fit`.
 
-    ``initial_point`` and ``fit_options`` of ``fit()`` are without effect: the search finds its own start. Curves of
+    ``initial_point`` and ``fit_options`` of ``fit()`` have no effect, since the search finds its own start. Curves of
     the five distributions of lifelines have its intervals, the value plus and minus multiples of its standard error.
-    Those of ``results_.predict_survival_function(interval=)``, which others have, stay between 0 and 1.
+    Other distributions have the intervals of ``results_.predict_survival_function(interval=)``, which stay between 0
+    and 1.
 
-    A duration that is left-censored after a late entry lies between both; lifelines takes the probability that it lies
-    before the duration at all.
+    A duration that is left-censored after a late entry lies between the two times; lifelines uses the probability that
+    it lies anywhere before the duration.
 
     References
     ----------
@@ -128,12 +129,14 @@ class DistributionFitter(ResultsFitter):
     def __init__(self, family: Any = "weibull", alpha: float = 0.05, label: str | None = None, **fit_kwargs: Any):
         if isinstance(family, str):
             if family not in LIFETIMES:
-                raise SpecError(f"family={family!r}: not a distribution of durations. Use {', '.join(LIFETIMES)}.")
+                raise SpecError(
+                    f"family={family!r}: family must be a distribution of durations. Use {', '.join(LIFETIMES)}."
+                )
             row = LIFETIMES[family]
         elif isinstance(family, PH | GenGamma):
             row = LifetimeFamily(f"{type(family).__name__}Fitter", family)
         else:
-            raise SpecError(f"family={family!r}: a name, tg.PH(...) or tg.GenGamma(...) is needed.")
+            raise SpecError(f"family={family!r}: family must be a name, tg.PH(...) or tg.GenGamma(...).")
         super().__init__(row.fitter_name, alpha, label)
         self._row, self._family, self._rhs = row, row.family, row.rhs
         self._known = row.parameters is not None

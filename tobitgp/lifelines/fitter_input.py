@@ -50,7 +50,7 @@ def checked_curve(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of a fit method, durations in days; an error if they are no numbers, or not one for each subject."""
+    """Arguments of a fit method, durations in days; an error if they are not numbers, or not one for each subject."""
     columns = {name: _numbers(name, given[name]) for name in _TIMES if name in given}
     n = len(next(iter(columns.values())))
     for name in ("event_observed", "entry", "weights"):
@@ -61,24 +61,35 @@ def read_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
             raise DataError(f"{name}=: {len(values)} values for {n} subjects. Give one for each.")
     _refuse("weights", columns, lambda x: x < 0.0, "weights are not negative. Correct or drop them")
     for name in ("durations", "upper_bound"):
-        _refuse(name, columns, lambda x: x <= 0.0, "times are positive. Correct or drop them")
-    _refuse("lower_bound", columns, lambda x: x < 0.0, "times are not negative. Give 0 where there is no lower bound")
+        _refuse(name, columns, lambda x: x <= 0.0, "times must be positive. Correct or drop them")
     _refuse(
-        "entry", columns, lambda x: x < 0.0, "times are not negative. Give 0 to those who were there from the start"
+        "lower_bound", columns, lambda x: x < 0.0, "times must not be negative. Give 0 where there is no lower bound"
     )
-    _refuse("event_observed", columns, lambda x: (x != 0.0) & (x != 1.0), "1 is an event and 0 none. Recode them")
+    _refuse(
+        "entry", columns, lambda x: x < 0.0, "times must not be negative. Give 0 to subjects observed from the start"
+    )
+    _refuse(
+        "event_observed", columns, lambda x: (x != 0.0) & (x != 1.0), "use 1 for an event and 0 for none. Recode them"
+    )
     if "lower_bound" in columns:
         late = columns["lower_bound"] > columns["upper_bound"]
-        _refuse("lower_bound", columns, lambda x: late, "these are above upper_bound. Exchange or correct them")
+        _refuse(
+            "lower_bound", columns, lambda x: late, "lower bounds must not exceed upper_bound. Exchange or correct them"
+        )
         exact = columns["lower_bound"] == columns["upper_bound"]
-        _refuse("event_observed", columns, lambda x: x != exact, "1 is an event at equal bounds. Leave it out")
+        _refuse(
+            "event_observed",
+            columns,
+            lambda x: x != exact,
+            "it must be 1 exactly where both bounds are equal. Leave it out",
+        )
     if given.get("timeline") is not None:
         columns["timeline"] = _numbers("timeline", given["timeline"])
     if given.get("alpha") is not None:
         check_alpha(given["alpha"])
     names = given.get("ci_labels")
     if names is not None and (isinstance(names, str) or not isinstance(names, Collection) or len(names) != 2):
-        raise SpecError(f"ci_labels={names!r}: two names are needed, of the lower and the upper limit.")
+        raise SpecError(f"ci_labels={names!r}: ci_labels must be two names, for the lower and the upper limit.")
     check_flag("show_progress", given.get("show_progress", False))
     times = {name: columns[name] for name in (*_TIMES, "entry", "timeline") if name in columns}
     return {**given, **times}
@@ -92,14 +103,14 @@ def read_numbers(name: str, values: Any) -> Any:
     except (TypeError, ValueError):
         numbers = np.zeros((0, 0))
     if values is None or numbers.ndim > 1:
-        raise SpecError(f"{name}={values!r}: a number or a list of numbers is needed.")
+        raise SpecError(f"{name}={values!r}: must be a number or a list of numbers.")
     return values
 
 
 def check_fitter(other: Any) -> None:
-    """Raise an error for what is no univariate fitter."""
+    """Raise an error for anything but a univariate fitter."""
     if not isinstance(other, UnivariateFitter):
-        raise SpecError(f"other={other!r}: another fitter is needed, of this package or of lifelines.")
+        raise SpecError(f"other={other!r}: must be a fitter of this package or of lifelines.")
 
 
 def check_method(method: Any, *, mixture: bool) -> None:
@@ -115,16 +126,16 @@ def _numbers(name: str, values: Any) -> Array:
     values = without_unit(values)
     if getattr(getattr(values, "dtype", None), "kind", "f") == "M":
         raise DataError(
-            f"{name}=: dates are no durations. Subtract the start, or use lifelines.utils.datetimes_to_durations()."
+            f"{name}=: dates are not durations. Subtract the start, or use lifelines.utils.datetimes_to_durations()."
         )
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         numbers = np.zeros(())
     if numbers.ndim != 1 or not len(numbers):
-        raise DataError(f"{name}=: a list of numbers is needed, one at least.")
+        raise DataError(f"{name}= must be a list of at least one number.")
     wrong = np.isnan(numbers) if name == "upper_bound" else ~np.isfinite(numbers)
-    _refuse(name, {name: numbers}, lambda x: wrong, "numbers are needed. Correct or drop these subjects")
+    _refuse(name, {name: numbers}, lambda x: wrong, "values must be numbers. Correct or drop these subjects")
     return numbers
 
 

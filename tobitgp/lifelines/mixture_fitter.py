@@ -24,11 +24,11 @@ class MixtureFitter(ResultsFitter):
     Parameters
     ----------
     components : int, range, ``"select"`` or ``"dp"``
-        The number of components, or those to choose from by the evidence (the BIC by ``method="em"``); ``"select"`` is
-        ``range(1, 7)``, or fewer where there are fewer subjects. ``"dp"`` is a Dirichlet process.
+        The number of components, or the numbers to choose from by the evidence (with ``method="em"``, by the BIC);
+        ``"select"`` is ``range(1, 7)``, or fewer with fewer subjects. ``"dp"`` is a Dirichlet process.
     family : str
-        Of the components: ``"weibull"``, ``"lognormal"``, ``"exponential"``, ``"gamma"``, ``"inverse_gaussian"``, or
-        another of :func:`tobitgp.fit`.
+        Family of the components: ``"weibull"``, ``"lognormal"``, ``"exponential"``, ``"gamma"``,
+        ``"inverse_gaussian"``, or another of :func:`tobitgp.fit`.
     method : {"vbcm", "svbcm", "em"} or a value such as ``tg.VBCM(n_init=20)``
         ``"em"`` is maximum likelihood, which has ``log_likelihood_``, ``AIC_`` and ``BIC_``.
     alpha : float
@@ -36,21 +36,21 @@ class MixtureFitter(ResultsFitter):
     label : str, optional
         Name of the columns of curves.
     **fit_kwargs
-        As of :func:`tobitgp.fit`.
+        As for :func:`tobitgp.fit`.
 
     Attributes
     ----------
     results_ : MixtureResults
-        The fit, with all other questions.
+        The fit, with all its methods.
 
     Raises
     ------
     SpecError
-        For no number of components, or an ``alpha`` outside (0, 1).
+        For an invalid number of components, or an ``alpha`` outside (0, 1).
 
     Notes
     -----
-    ``initial_point`` and ``fit_options`` of ``fit()`` are without effect; ``start=`` here gives starts.
+    ``initial_point`` and ``fit_options`` of ``fit()`` have no effect; give starts by ``start=`` here.
 
     References
     ----------
@@ -110,5 +110,7 @@ def _read(components: Any) -> Any:
     whole = isinstance(components, int | np.integer) and not isinstance(components, bool)
     numbers = components if isinstance(components, range) else [components] if whole else []
     if not numbers or min(numbers) < 1:
-        raise SpecError(f"components={components!r}: a whole number from 1, a range, 'select' or 'dp' is needed.")
+        raise SpecError(
+            f"components={components!r}: components must be a whole number from 1, a range, 'select' or 'dp'."
+        )
     return components if isinstance(components, range) else int(components)

@@ -51,7 +51,7 @@ def _of_parameters(name: str) -> Callable[..., Array]:
 
 
 class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
-    """What the fitters have in common: the fit, and its curves."""
+    """Common parts of the fitters: the fit and its curves."""
 
     _bounds: list[Any] = []  # noqa: RUF012  # lifelines reads both before there is a fit
     _fitted_parameter_names: list[str] = []  # noqa: RUF012
@@ -117,7 +117,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
 
     @cached_property
     def _times(self) -> Times:
-        """What is known of the durations of any subject."""
+        """Durations of the subjects, with their censoring."""
         found: Times = self.results_._time_rows(pd.DataFrame(index=[0]), (), bands=True).times
         return found
 
@@ -130,12 +130,12 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
 
     @property
     def _compare_to_values(self) -> Array:
-        """Values that are no effect, NaN of parameters without one."""
+        """Values without an effect, NaN of parameters without one."""
         return np.full(len(self._fitted_parameter_names), np.nan)
 
     @property
     def AIC_(self) -> float:
-        """Twice the number of free parameters less twice the log likelihood in nats; not of a posterior.
+        """Twice the number of free parameters minus twice the log likelihood in nats; not defined for a posterior.
 
         References
         ----------
@@ -145,7 +145,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
 
     @property
     def BIC_(self) -> float:
-        """As the AIC, with the logarithm of the number of rows instead of the first 2, in nats times two.
+        """The AIC with the logarithm of the number of rows instead of the first 2.
 
         References
         ----------
@@ -171,7 +171,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
     _density = _of_parameters("_density")
 
     def _question(self, name: str, times: Any) -> tuple[Question, Any]:
-        """What a curve of lifelines asks, and what answers it."""
+        """Request of a curve of lifelines, and its answer."""
         at = np.asarray(times, dtype=np.float64).reshape(1, -1)
         return _QUESTIONS[name](self._times.positive, at), self._times.posterior
 
@@ -200,7 +200,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         return limits.set_axis(["lower-bound", "upper-bound"], axis=1)
 
     def __getattr__(self, name: str) -> Any:
-        """Say why a name of lifelines has no value."""
+        """Explain why a name of lifelines has no value."""
         if name not in {*UNIVARIATE_NAMES, "results_", _ESTIMATES}:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         if "results_" not in self.__dict__:
@@ -214,14 +214,14 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
     # -- questions ----------------------------------------------------------------------------------------------------
 
     def predict(self, times: Any, interpolate: bool = False, *, conditional_after: Any = None) -> Any:
-        """Probability of surviving times, (SUR1), or with ``conditional_after`` further times, (SUR3).
+        """Probability of surviving times, (SUR1), or remaining times with ``conditional_after``, (SUR3).
 
         Parameters
         ----------
         times : float or list of float
             On the scale of the durations; remaining times with ``conditional_after``.
         interpolate : bool
-            Without effect: all times have a value. lifelines interpolates steps.
+            No effect: all times have a value. lifelines interpolates steps.
         conditional_after : float, or one for each unit, optional
             Ages, the time that a unit has survived already, on the scale of the durations.
 
@@ -233,7 +233,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         Raises
         ------
         SpecError
-            For ages that are no finite numbers, or negative.
+            For ages that are not finite numbers, or negative.
 
         Examples
         --------
@@ -264,12 +264,12 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         p : float or array of shape (k,)
             Probability of survival: 0.9 is the time that 90% survive.
         conditional_after
-            As of :meth:`predict`.
+            As for :meth:`predict`.
 
         Returns
         -------
         float or array
-            Of shape (k,), on the scale of the durations; with several ages (n,) for a number p, else (k, n).
+            Shape (k,), on the scale of the durations; with several ages (n,) for a single p, otherwise (k, n).
 
         Raises
         ------
@@ -314,12 +314,12 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         return super().divide(other)
 
     def print_summary(self, *args: Any, **options: Any) -> None:
-        """Print the table of lifelines, or ``results_.summary()`` where lifelines has no such distribution.
+        """Print the table of lifelines, or ``results_.summary()`` if lifelines does not have the distribution.
 
         Parameters
         ----------
         *args, **options
-            As of lifelines; without effect on ``results_.summary()``.
+            As in lifelines; they have no effect on ``results_.summary()``.
 
         Raises
         ------
@@ -356,7 +356,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         Parameters
         ----------
         *args, **options
-            As of ``lifelines.plotting.loglogs_plot``.
+            As for ``lifelines.plotting.loglogs_plot``.
 
         Returns
         -------

@@ -353,7 +353,7 @@ def concordance_ipcw(
 def _why(lower: Any, upper: Any) -> str:
     """What keeps rows from being ordered."""
     if len(lower) == 1:
-        return "two at least are needed"
+        return "there must be at least two"
     if not (lower == upper).any() and np.isinf(upper).all():
         return "all are right-censored"
     if not (lower == upper).any() and np.isinf(lower).all():

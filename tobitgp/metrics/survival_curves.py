@@ -85,7 +85,7 @@ def read_curves(
 
 
 def _refuse_rises(times: Array, survival: Array, columns: pd.Index, what: str, rule: str) -> None:
-    """Refuse survival curves that rise, rounding aside."""
+    """Raise an error for survival curves that rise, rounding aside."""
     rises = survival - np.minimum.accumulate(survival, axis=0) > _ROUNDING
     if rises.any():
         wrong = np.flatnonzero(rises.any(axis=0))

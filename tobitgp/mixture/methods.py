@@ -207,18 +207,18 @@ def _one_of(*allowed: str) -> _Needed:
 # What a setting must be, and in words.
 _Needed = tuple[Callable[[Any], bool], str]
 _ANYTHING: _Needed = lambda value: True, ""
-_COUNT: _Needed = _whole, "a whole number of at least 1 is needed"
-_POSITIVE: _Needed = _positive, "a positive number is needed"
+_COUNT: _Needed = _whole, "must be a whole number of at least 1"
+_POSITIVE: _Needed = _positive, "must be a positive number"
 _NEEDED: dict[str, _Needed] = {
     **dict.fromkeys(("n_init", "max_iter", "batch_size", "n_steps"), _COUNT),
     "tol": _POSITIVE,
-    "delay": (lambda value: _number(value) and bool(0 <= value < np.inf), "a finite number of at least 0 is needed"),
-    "floor": (lambda value: value is None or _positive(value), "a positive number, or None, is needed"),
-    "forgetting": (lambda value: _number(value) and 0.5 < value <= 1.0, "a number in (0.5, 1] is needed"),
+    "delay": (lambda value: _number(value) and bool(0 <= value < np.inf), "must be a finite number of at least 0"),
+    "floor": (lambda value: value is None or _positive(value), "must be a positive number or None"),
+    "forgetting": (lambda value: _number(value) and 0.5 < value <= 1.0, "must be a number in (0.5, 1]"),
     "order": _one_of("spread", "random"),
     "statistics": _one_of("expected", "sampled"),
     "draws": (
         lambda value: value is None or (_whole(value) and bool(value >= 2)),
-        "None or a whole number of at least 2 is needed",
+        "must be None or a whole number of at least 2",
     ),
 }

@@ -209,7 +209,7 @@ def _order_statistic(sample: Sample, share: float, confidence: float, upper: boo
         least = int(np.ceil(np.log1p(-confidence) / np.log(share)))
         raise DataError(
             f"{n} rows are too few for a nonparametric limit of {percent(share)} with {percent(confidence)} "
-            f"confidence: {least} are needed, of which it is the {'largest' if upper else 'smallest'}."
+            f"confidence. There must be at least {least}, of which it is the {'largest' if upper else 'smallest'}."
         )
     order = np.lexsort((~sample.censored, sample.values))
     row = order[rank - 1] if upper else order[n - rank]
@@ -277,7 +277,7 @@ def exceedance(
     read_choice(method, "method", ("mle", "binomial"))
     known = isinstance(standard, (int, float, np.number)) and not isinstance(standard, bool) and np.isfinite(standard)
     if not known or (standard <= 0.0 and method == "mle" and family_of(family).log):
-        raise SpecError(f"standard={standard!r}: a number, above 0 with family={family!r}, is needed.")
+        raise SpecError(f"standard={standard!r}: must be a number, above 0 with family={family!r}.")
     sample = read_values(y, censored)
     if method == "binomial":
         sample.check_left("method='binomial'")

@@ -79,7 +79,7 @@ class Sample:
             return
         have = ("no detected value", "one distinct detected value", f"{found} distinct detected values")[min(found, 2)]
         raise DataError(
-            f"{what or repr(self.name)} has {have} in {len(self)} rows, and {least} are needed. " + self.what_is_known()
+            f"{what or repr(self.name)} has {have} in {len(self)} rows, but must have {least}. " + self.what_is_known()
         )
 
     def what_is_known(self) -> str:
@@ -123,7 +123,7 @@ def read_sample(data: Frame, response: str, censored: str | None = None) -> Samp
     columns = column_names(data)
     for name, value in (("response", response), ("censored", "" if censored is None else censored)):
         if not isinstance(value, str):
-            raise DataError(f"{name}={value!r}: the name of a column is needed, as text.")
+            raise DataError(f"{name}={value!r}: must be the name of a column.")
     if censored is not None and censored not in columns:
         raise DataError(f"censored={censored!r}: the data have no such column{nearest(censored, columns) or '.'}")
     left, bar, part = (response, "", "") if response in columns else response.partition("|")

@@ -26,14 +26,14 @@ def read_choice(value: str, name: str, allowed: Iterable[str]) -> str:
     """One of the words that an argument takes."""
     words = tuple(allowed)
     if not isinstance(value, str) or value not in words:
-        raise SpecError(f"{name}={value!r}: one of {', '.join(map(repr, words))} is needed.")
+        raise SpecError(f"{name}={value!r}: must be one of {', '.join(map(repr, words))}.")
     return value
 
 
 def read_count(value: int, name: str, least: int = 1) -> int:
     """How many values, permutations or resamples there are."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise SpecError(f"{name}={value!r}: a whole number of at least {least} is needed.")
+        raise SpecError(f"{name}={value!r}: must be a whole number of at least {least}.")
     return int(value)
 
 

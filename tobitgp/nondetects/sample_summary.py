@@ -114,7 +114,7 @@ def _read_methods(methods: Any) -> tuple[str, ...]:
     chosen = tuple(np.ravel(np.asarray(methods, dtype=object)))
     wrong = [method for method in chosen if method not in METHODS]
     if wrong or not chosen:
-        raise SpecError(f"methods={methods!r}: one or more of 'km', 'ros', 'mle' are needed.")
+        raise SpecError(f"methods={methods!r}: must be one or more of 'km', 'ros', 'mle'.")
     return tuple(dict.fromkeys(chosen))
 
 

@@ -265,7 +265,7 @@ def lowest(y: Sample, floor: float | None) -> float:
     if floor is None:
         return 0.0 if (y.values > 0.0).all() else -np.inf
     if isinstance(floor, bool) or not isinstance(floor, (int, float, np.number)) or np.isnan(floor):
-        raise SpecError(f"floor={floor!r}: a number in the units of y is needed.")
+        raise SpecError(f"floor={floor!r}: must be a number in the units of y.")
     if (y.values < floor).any():
         raise DataError(f"floor={floor:g} lies above the smallest value or limit of y, {y.values.min():g}.")
     return float(floor)

@@ -70,7 +70,7 @@ def plot_trend(
     ['detected (6)', 'non-detect, below (2)', 'Akritas-Theil-Sen: slope 0.3, p = 0.0126']
     """
     if isinstance(names, str) or len(names) != 2:
-        raise SpecError(f"names={names!r}: two names are needed, of the axes of x and y.")
+        raise SpecError(f"names={names!r}: must be two names, for the axes of x and y.")
     res = theil_sen(y, x, y_censored, x_censored, floor=floor)
     (of_y, of_x), _ = read_columns({"y": (y, y_censored), "x": (x, x_censored)})
     ax = given_or_new(ax)

@@ -38,7 +38,7 @@ class Level(NamedTuple):
 
 
 def as_label(text: object) -> str:
-    r"""Text that matplotlib draws as it stands: dollars are no marks of mathematics, and legends show all names."""
+    r"""Text that matplotlib draws without change: dollars do not mark mathematics, and legends show all names."""
     label = printable(str(text)).replace("$", r"\$")
     return f" {label}" if label.startswith("_") else label
 
@@ -49,7 +49,7 @@ def shorten(text: str) -> str:
 
 
 def shorten_all(texts: Sequence[str]) -> list[str]:
-    """The same of several; those that would look alike keep their ends too, or are left as they are."""
+    """The same for several; those that would look alike keep their ends too, or are left as they are."""
     short = [shorten(text) for text in texts]
     if len(set(short)) == len(set(texts)):
         return short
@@ -70,7 +70,7 @@ def given_or_new(ax: Any, size: tuple[float, float] = WIDE) -> Any:
     if hasattr(ax, "get_xaxis_transform"):
         return ax
     if ax is not None:
-        raise SpecError(f"ax= takes matplotlib axes, not {type(ax).__name__}; other things are given by their names.")
+        raise SpecError(f"ax= must be matplotlib axes, not {type(ax).__name__}. Give other arguments by name.")
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=size, layout="constrained")[1]
@@ -107,9 +107,9 @@ def closing_what_fails(draw: Callable[P, T]) -> Callable[P, T]:
 
 
 def finish(ax: Any, x: object, y: object, *, legend: str = "best", title: str = "", **more: Any) -> Any:
-    """Name the axes, take away the spines that bound nothing, and draw a legend of what there is at the place given.
+    """Name the axes, remove the top and right spines, and draw a legend at the given place.
 
-    ``"outside"`` is right of the axes and ``"below"`` under them, where it hides nothing.
+    ``"outside"`` is to the right of the axes and ``"below"`` under them.
     """
     ax.set(xlabel=as_label(x), ylabel=as_label(y), **more)
     ax.spines[["top", "right"]].set_visible(False)
@@ -235,7 +235,7 @@ def draw_map(
     *,
     log: bool,
 ) -> None:
-    """Draw filled contours of a response (k, k), and n rows at their places in the colours of what was seen of them."""
+    """Draw filled contours of a response (k, k), and n rows at their places in the colours of their observations."""
     from matplotlib.colors import LogNorm, Normalize
 
     value = np.where(np.isneginf(response.lower), response.upper, response.lower)
@@ -297,7 +297,7 @@ def _round_numbers(low: float, high: float, log: bool) -> list[float]:
 
 
 def draw_rows(ax: Any, x: Any, response: CensoredResponse, levels: Sequence[Level] = ()) -> None:
-    """Draw n rows at x (n,) by what is known of them, in the colours of their levels, and their limits and window."""
+    """Draw n rows at x (n,) by type of censoring, in the colours of their levels, and their limits and window."""
     lower, upper = response.lower, response.upper
     y = np.where(np.isneginf(lower), upper, lower)
     size = float(np.sqrt(np.clip(3000.0 / max(len(x), 1), 8.0, 26.0)))

@@ -35,14 +35,14 @@ from tobitgp.typing import Array
 
 _POINTS = 101
 _NET = (
-    "The coefficients and the survival of a cause are those of its hazard alone; the other causes are censoring "
-    "(net survival)."
+    "The coefficients and the survival of a cause are those of its hazard alone; the other causes are treated "
+    "as censoring (net survival)."
 )
 _INCIDENCE = "predict_cumulative_incidence() gives the probability of each cause while the other causes act."
 
 
 def cause_words(results: Fit, alpha: float) -> Words:
-    """What a summary says of competing risks: a table for each cause."""
+    """Contents of the summary of competing risks: a table for each cause."""
     counts, facts, tables = results.counts, [("Causes:", str(len(results._causes)))], []
     for cause, fit in results.parts.fits.items():
         tables.append(SummaryTable("coef", rows_of(fit._parameter_frame(alpha), slice(6)), of=f"{cause}:"))
@@ -65,7 +65,7 @@ def plot_incidence(results: Fit, ax: Any, *, df: Any, times: Any, interval: Any,
     if seen is None and (df is None or times is None):
         raise SpecError(f"{NO_ROWS}: give df=... and times=...")
     if df is not None and by is not None:
-        raise SpecError("by= draws groups of training rows, and cannot be combined with df=. Leave one of them out.")
+        raise SpecError("by= draws groups of training rows and cannot be combined with df=. Leave one of them out.")
     grid = (
         np.linspace(0.0, float(seen.time.max()), _POINTS) if times is None and seen is not None else read_times(times)
     )
@@ -99,7 +99,7 @@ def _panels(ax: Any, n: int) -> Any:
     if ax is None and n > 1:
         return panel_axes(n, 4.2, sharey=True)
     if n > 1:
-        raise SpecError(f"ax= takes one panel, and there are {n} causes; leave it out.")
+        raise SpecError(f"ax= requires one panel, and there are {n} causes. Leave it out.")
     return [given_or_new(ax)]
 
 
@@ -108,8 +108,7 @@ def _draw_rows(panels: Any, results: Fit, df: Any, grid: Array, level: float | N
     rows = rows_at_times(results, df)
     if len(rows.index) > len(LEVELS):
         raise SpecError(
-            f"df= has {len(rows.index)} rows, and {len(LEVELS)} curves are the most that can be distinguished. Give "
-            f"fewer rows."
+            f"df= has {len(rows.index)} rows, but at most {len(LEVELS)} curves can be distinguished. Give fewer rows."
         )
     found = cast(FirstTimes, rows.times).incidence(grid, None, level)
     for k, ax in enumerate(panels):

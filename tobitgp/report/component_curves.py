@@ -33,13 +33,15 @@ def plot_component_curves(results: Any, x: str | None, ax: Any = None) -> Any:
     """Draw the median of each component along a column over the rows, in the colour of their likeliest component."""
     covariates = results.model.data.frame
     if covariates is None:
-        raise SpecError("This fit holds no training rows, so there is nothing to draw; use predict() with new data.")
+        raise SpecError("This fit holds no training rows, so there is nothing to draw. Use predict() with new data.")
     columns = drawn_along(results, covariates)
     if x is None and not columns:
-        raise SpecError("plot_components() draws along a column of numbers, and this model has none.")
+        raise SpecError("plot_components() requires a column of numbers, and this model has none.")
     if x is not None and x not in columns:
         listed = ", ".join(map(repr, columns)) or "none"
-        raise SpecError(f"x={x!r}: not a column of numbers of this model{nearest(str(x), columns)}; it has {listed}.")
+        raise SpecError(
+            f"x={x!r}: x must be a column of numbers of this model{nearest(str(x), columns)}. The model has {listed}."
+        )
     column = columns[0] if x is None else x
     ax = given_or_new(ax)
     likeliest = results.predict(what="component").dropna().to_numpy().argmax(axis=1)

@@ -35,17 +35,17 @@ from tobitgp.results.standardise import standardise
 PROBABILITIES = {"survival": "above", "risk": "below", "cured": ""}
 _POINTS, _AVERAGED, _FEW = 101, 31, 2
 _ENTRIES = 4  # of a legend inside the axes
-_WIDTH = 0.5  # of what stands at one level
+_WIDTH = 0.5  # of points at one level
 
 
 @dataclass(frozen=True, slots=True)
 class EffectFigure:
-    """What is drawn."""
+    """Description of what is drawn."""
 
     results: Fit
     x: str
     what: str
-    asked: dict[str, Any]  # times, or what predict() is asked beside
+    asked: dict[str, Any]  # times, or other arguments of predict()
     by: str | None
     held: dict[str, Any]
     average: bool
@@ -53,7 +53,7 @@ class EffectFigure:
 
     @property
     def covariates(self) -> pd.DataFrame:
-        """Of the training rows, with columns held where they are asked to be."""
+        """Covariates of the training rows, with columns held where they are asked to be."""
         return self.results.parts.covariates.assign(**self.held)
 
     def levels(self, name: str) -> list[Any] | None:
@@ -132,17 +132,16 @@ def effects_of(results: Fit) -> list[str]:
 
 @closing_what_fails
 def plot_effect(effect: EffectFigure, ax: Any = None) -> Any:
-    """Draw a predicted number along a column, or at each level of one, over what is known of the rows."""
+    """Draw a predicted number along a column, or at each level of one, over what is known about the rows."""
     for name in (effect.x, *([] if effect.by is None else [effect.by]), *effect.held):
         _check_column(effect, name)
     if effect.by is not None and not 0 < len(effect.levels(effect.by) or []) <= len(LEVELS):
-        raise SpecError(f"by={effect.by!r} takes a factor of up to {len(LEVELS)} levels.")
+        raise SpecError(f"by={effect.by!r} must be a factor with at most {len(LEVELS)} levels.")
     ax, levels = given_or_new(ax), effect.levels(effect.x)
     tables = list(effect.tables())
     if len(tables) > len(LEVELS):
         raise SpecError(
-            f"{len(tables)} curves are requested, and {len(LEVELS)} are the most that can be distinguished. Request "
-            f"fewer."
+            f"{len(tables)} curves are requested, but at most {len(LEVELS)} can be distinguished. Request fewer."
         )
     at = place(effect.frame[effect.x]) if levels is None else np.arange(len(levels))
     many = len(tables) > 1
@@ -168,11 +167,11 @@ def _check_column(effect: EffectFigure, name: Any) -> None:
     columns = list(map(str, effect.results.parts.covariates.columns))
     if name not in columns:
         listed = ", ".join(map(repr, columns)) or "none"
-        raise SpecError(f"{name!r} is not a column of this model{nearest(str(name), columns)}; it has {listed}.")
+        raise SpecError(f"{name!r} is not a column of this model{nearest(str(name), columns)}. It has {listed}.")
 
 
 def _draw_levels(ax: Any, table: pd.DataFrame, colour: str, shift: float, label: str, band: str | None) -> None:
-    """Points with bars, beside the places of the levels."""
+    """Points with bars, next to the places of the levels."""
     at = shift + np.arange(len(table))
     if "lower" in table:
         ax.vlines(at, table["lower"], table["upper"], color=colour, linewidth=2.2, zorder=4, label=band)
@@ -180,7 +179,7 @@ def _draw_levels(ax: Any, table: pd.DataFrame, colour: str, shift: float, label:
 
 
 def _draw_data(ax: Any, effect: EffectFigure, levels: list[Any] | None) -> None:
-    """What is known of the rows: their responses, or where a probability is drawn ticks at the column's values."""
+    """Data of the rows: their responses or, if a probability is drawn, ticks at the values of the column."""
     rows, values = effect.results.parts.rows.response, effect.results.parts.covariates[effect.x]
     if levels is None:
         x = place(values)

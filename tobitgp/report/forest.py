@@ -78,7 +78,7 @@ def forest_rows(results: Fit, terms: Any, alpha: float, *, ratios: bool) -> list
 
 
 def _rows(results: Fit, terms: Any, rows_of: Any, none: float) -> Iterator[Row]:
-    """Rows of a figure from its top; a reference level stands at what is no effect."""
+    """Rows of a figure from its top; a reference level is placed at no effect."""
     columns, chosen = chosen_terms(results, terms)
     inside = {j for term in chosen for j in term.columns}
     for term in chosen:
@@ -100,7 +100,7 @@ def _rows(results: Fit, terms: Any, rows_of: Any, none: float) -> Iterator[Row]:
 
 
 def _reference_level(results: Fit, term: Term) -> Any:
-    """Level of a factor that has no column of its own, None for other terms."""
+    """Level of a factor that has no column, None for other terms."""
     name = term.name.removeprefix("C(").removesuffix(")").strip("`")
     if name not in results.parts.facts.columns:
         return None

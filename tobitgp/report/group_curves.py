@@ -1,4 +1,4 @@
-"""Nonparametric curves of groups beside each other: steps with bands, numbers at risk, medians, the log-rank test."""
+"""Nonparametric curves of groups side by side: steps with bands, numbers at risk, medians, the log-rank test."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tobitgp.numerics.nonparametric import first_below, risk_sets, turnbull
 from tobitgp.report.axes import INK, LEVELS, as_label, finish, shorten_all
 from tobitgp.typing import Array, BoolArray
 
-_BAND, FEW = 0.13, 4  # groups more than which are drawn without bands, the legend beside them
+_BAND, FEW = 0.13, 4  # with more groups, bands are left out and the legend is outside
 _ROW, _LABEL = 1.35, 2.6  # heights below the axis, in lines of text
 _TICKS = 6
 
 
 class Seen(NamedTuple):
-    """What is known of n times, (n,) each."""
+    """What is known about n times, (n,) each."""
 
     lower: Array
     upper: Array
@@ -79,12 +79,12 @@ def read_groups(seen: Seen, labels: pd.Series[Any] | None) -> list[CurveGroup]:
     name = str(labels.name)
     if labels.isna().any():
         missing = int(labels.isna().sum())
-        raise SpecError(f"by={name!r}: {missing} rows have no value; give one, or leave these rows out of the fit.")
+        raise SpecError(f"by={name!r}: {missing} rows have no value. Give one, or leave these rows out of the fit.")
     levels = pd.Categorical(labels).remove_unused_categories()
     if len(levels.categories) > len(LEVELS):
-        remedy = "; cut numbers into intervals by pd.cut, and give these" if labels.dtype.kind in "if" else ""
+        remedy = ". Cut numbers into intervals by pd.cut()" if labels.dtype.kind in "if" else ""
         raise SpecError(
-            f"by={name!r} has {len(levels.categories)} values, and {len(LEVELS)} curves are the most that can be "
+            f"by={name!r} has {len(levels.categories)} values, but at most {len(LEVELS)} curves can be "
             f"distinguished{remedy}."
         )
     return [
@@ -94,13 +94,13 @@ def read_groups(seen: Seen, labels: pd.Series[Any] | None) -> list[CurveGroup]:
 
 
 def estimate(seen: Seen) -> Steps:
-    """Kaplan and Meier's estimate with Greenwood's band in log(-log); Turnbull's where some rows are intervals."""
+    """Kaplan-Meier estimate with Greenwood's band in log(-log); Turnbull's where some rows are intervals."""
     if seen.right:
         sets = risk_sets(seen.lower, seen.exact, seen.weight, seen.entry)
         return Steps(sets.times, sets.survival, sets.interval())
     if seen.late:
         raise SpecError(
-            "Rows in intervals that entered late have no nonparametric curve here; leave by= and at_risk= out."
+            "Interval-censored rows with late entry have no nonparametric curve here. Leave by= and at_risk= out."
         )
     found = turnbull(seen.lower, seen.upper, seen.weight)
     inside = np.isfinite(found.right)
@@ -110,7 +110,10 @@ def estimate(seen: Seen) -> Steps:
 def count_at_risk(seen: Seen, times: Array) -> Array:
     """Weight of the rows that are at risk just before each time, (m,)."""
     if not seen.right:
-        raise SpecError("at_risk=True: numbers at risk are of right-censored rows, and some of these are in intervals.")
+        raise SpecError(
+            "at_risk=True: numbers at risk require right-censored rows, and some of these are "
+            "interval-censored. Leave at_risk= out."
+        )
     entered = (seen.entry < times[:, None]) | np.isneginf(seen.entry) | (seen.entry <= times.min())
     return np.asarray((entered & (seen.lower >= times[:, None])) @ seen.weight)
 
@@ -153,7 +156,7 @@ def groups_size(groups: Sequence[CurveGroup], *, at_risk: bool) -> tuple[float, 
 def draw_groups(
     ax: Any, seen: Seen, groups: Sequence[CurveGroup], *, until: float, names: tuple[str, str], by: str, at_risk: bool
 ) -> Any:
-    """Draw the steps of groups, of a few with their bands, and numbers at risk below the axis if asked for."""
+    """Draw the steps of groups, of a few with their bands, and numbers at risk below the axis if requested."""
     many, shown = len(groups) > FEW, shorten_all([group.name for group in groups])
     for group, name, colour in zip(groups, shown, LEVELS, strict=False):
         part = seen.take(group.rows)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def hazard_words(results: Fit, alpha: float) -> Words:
-    """What a summary says of proportional hazards: coefficients, hazard ratios, the other parameters."""
+    """Contents of the summary of proportional hazards: coefficients, hazard ratios, the other parameters."""
     parts, rows = results.parts, rows_of(parameter_frame(results, alpha))
     p, cells = parts.n_linear, parts.cells
     of_band = [parts.family.baseline == "piecewise" and "cell_band" in name for name, _ in rows[:p]]
@@ -122,7 +122,7 @@ def _factors(parts: HazardParts) -> frozenset[str]:
 
 
 class _Process(NamedTuple):
-    """What is drawn of a process, along one column or over two."""
+    """Curve or surface of a process, along one column or over two."""
 
     name: str
     columns: tuple[str, ...]

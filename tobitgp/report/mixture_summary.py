@@ -48,7 +48,7 @@ _COMPONENTS = LEVELS[1:-1]
 
 
 def mixture_words(results: Fit, alpha: float = 0.05, kind: CovKind | None = None) -> Words:
-    """What a summary says of a fitted mixture."""
+    """Contents of the summary of a fitted mixture."""
     fit, family = results.parts.fit, results.parts.family
     model = [
         (RESPONSE, results.model.endog_names),
@@ -82,15 +82,15 @@ def component_number(results: Fit) -> str:
 
 
 def _notes(results: Fit, kind: CovKind | None) -> Notes:
-    """What a reader should know."""
+    """Notes for the reader."""
     parts, fit = results.parts, results.parts.fit
     warnings = list(fit.notes)
     if not results.converged:
         warnings[0] = not_converged(results._search_message)
     empty, found = fit.k - int(fit.shown.sum()), []
     if empty:
-        hold = "components hold" if empty > 1 else "component holds"
-        found.append(f"{empty} {hold} less than {HELD:g} rows, and {'is' if empty == 1 else 'are'} in no table.")
+        hold = "components have" if empty > 1 else "component has"
+        found.append(f"{empty} {hold} fewer than {HELD:g} rows, and {'is' if empty == 1 else 'are'} not in the tables.")
     scale = ["mean and sd are those of the logarithm of the response."] * bool(
         parts.family.logarithm and "mean" in parts.family.parameters
     )
@@ -114,19 +114,19 @@ def _floor_note(fit: MixtureFit) -> str:
     floor = getattr(fit.method, "floor", None)
     if floor is not None:
         return f"Variances are held above {floor:g} of that of the rows; see tg.EMCM(floor=)."
-    return "No sd is far below the distance of the rows next to its mean: the likelihood rises there without end."
+    return "No sd is far below the distance between the rows next to its mean, where the likelihood is unbounded."
 
 
 def _errors_note(results: Fit, kind: CovKind | None) -> str:
-    scales = "intervals have the shape of each posterior, of weights they are formed on the logit scale"
+    scales = "intervals have the shape of each posterior; those of weights are formed on the logit scale"
     if not results.parts.bayes:
         return f"Standard errors are from the observed information; {scales}."
     if kind == "vb":
         return (
-            "Standard errors are those of the variational posterior itself, which takes censored rows for seen ones: "
-            f"too small where rows are censored; {scales}."
+            "Standard errors are those of the variational posterior, which treats censored rows as observed: "
+            f"too small if rows are censored; {scales}."
         )
-    return f"Standard errors are by linear response, which allows for what censoring hides; {scales}."
+    return f"Standard errors are by linear response, which accounts for censoring; {scales}."
 
 
 def _prior(model: Bayes, fit: MixtureFit) -> str:
@@ -145,9 +145,9 @@ def _prior(model: Bayes, fit: MixtureFit) -> str:
 
 @closing_what_fails
 def plot_components(results: Fit, ends: CurveEnds, seen: CensoredResponse, ax: Any = None) -> Any:
-    """Draw the mixture and its components: as survival if rows are right-censored or entered late, else as densities.
+    """Draw the mixture and its components: as survival if rows are right-censored or entered late, or as densities.
 
-    Windows that end make a histogram of another distribution than that of the components, and there is none.
+    With windows that end, a histogram would not show the distribution of the components, and none is drawn.
     """
     ax = given_or_new(ax)
     lower, upper, _ = ends

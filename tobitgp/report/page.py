@@ -53,15 +53,15 @@ _RC = {"svg.hashsalt": "tobitgp", "svg.fonttype": "path", "figure.facecolor": "w
 
 # Title, the method of the results that draws it, what a reader sees in it, and of censored rows.
 FIGURES = (
-    ("Fit", "plot", "The fit over the data.", " Censored rows point away from their limits."),
-    ("Terms", "plot_terms", "Each term by itself.", ""),
+    ("Fit", "plot", "The fit over the data.", " Triangles mark censored rows and point away from their limits."),
+    ("Terms", "plot_terms", "Each term separately.", ""),
     ("Components", "plot_components", "The mixture and its components over the data.", ""),
     ("Survival", "plot_survival", "Probability of surviving each time.", ""),
     ("Residuals", "plot_residuals", "Quantile residuals: normal, and without pattern, if the model is right.", ""),
     (
         "Calibration",
         "plot_calibration",
-        "Predicted probabilities against observed shares of rows: on the diagonal if the model is right.",
+        "Predicted probabilities against observed proportions of rows: on the diagonal if the model is right.",
         "",
     ),
     (
@@ -70,7 +70,7 @@ FIGURES = (
         "Distribution of the response, and of new responses drawn from the model.",
         " Censored rows are kept as such.",
     ),
-    ("Search", "plot_evidence", "What the search found, step by step.", ""),
+    ("Search", "plot_evidence", "Optimisation history.", ""),
 )
 
 
@@ -118,7 +118,7 @@ def _estimates(summary: Any) -> str:
 
 
 def _diagnostics(results: Any) -> str:
-    """What ``check`` says, or why it says nothing."""
+    """Findings of ``check``, or why there are none."""
     try:
         table = results.check().table
     except SpecError as error:

@@ -72,7 +72,7 @@ def plot_fit(
     """Draw the fit with its band over the data, a panel for each input, the others held at typical values."""
     covariates = results.model.data.frame
     if covariates is None:
-        raise SpecError("This fit holds no training rows, so there is nothing to draw; use predict() with new data.")
+        raise SpecError("This fit holds no training rows, so there is nothing to draw. Use predict() with new data.")
     panels = _panels(results, covariates, terms, x)
     if ax is None:
         axes = panel_axes(len(panels), 3.3, above=0.6, sharey=all(len(columns) == 1 for columns in panels))
@@ -80,7 +80,7 @@ def plot_fit(
         axes = [given_or_new(ax)]
     else:
         names = _listed([name for columns in panels for name in columns])
-        raise SpecError(f"ax= takes one panel, and this fit has {len(panels)}: choose one of {names} by x=.")
+        raise SpecError(f"ax= requires one panel, and this fit has {len(panels)}. Choose one of {names} by x=.")
     drawn: list[tuple[Sequence[float] | Array, list[Level]]] = []
     for panel, columns in zip(axes, panels, strict=True):
         if len(columns) == 2:
@@ -170,7 +170,7 @@ def _draw_map(ax: Any, results: Fit, columns: tuple[str, ...]) -> None:
 
 
 def rows_above_zero(results: Fit) -> bool:
-    """Whether no training row stands at 0, so that a logarithmic axis shows all."""
+    """Whether no training row is at 0, so that a logarithmic axis shows all."""
     return bool((results.parts.rows.response.upper > 0.0).all())
 
 
@@ -190,8 +190,8 @@ def _panels(results: Fit, covariates: pd.DataFrame, terms: PlottedTerms, x: str 
     if x is not None:
         if x not in along:
             raise SpecError(
-                f"x={x!r} is not an input of this model with numbers or dates{nearest(str(x), along)}; "
-                f"it has {_listed(along)}."
+                f"x={x!r} is not an input of this model with numbers or dates{nearest(str(x), along)}. It has "
+                f"{_listed(along)}."
             )
         return [(x,)]
     used = results.model.spec.names("gp") or results.model.spec.names("linear")
@@ -313,16 +313,14 @@ def plot_averages(
 def _draw_rows(ax: Any, x: Array, results: Fit, of: str, df: Any, interval: float | None, center: str) -> None:
     """Draw a curve for each row, the first in blue."""
     if center not in ("median", "mean"):
-        raise SpecError(f"center={center!r}: 'median' or 'mean' is needed.")
+        raise SpecError(f"center={center!r}: center must be 'median' or 'mean'.")
     curve_of = predict_survival_function if of == "survival" else predict_hazard
     table = curve_of(results, df, x, interval=interval)
     columns = ["mean"] if interval is None else ["mean", "median", "lower", "upper"]
     each = len(columns)
     n = table.shape[1] // each
     if n > len(LEVELS):
-        raise SpecError(
-            f"df= has {n} rows, and {len(LEVELS)} curves are the most that can be distinguished. Give fewer rows."
-        )
+        raise SpecError(f"df= has {n} rows, but at most {len(LEVELS)} curves can be distinguished. Give fewer rows.")
     for i in range(n):
         curve, row = table.iloc[:, each * i : each * (i + 1)].set_axis(columns, axis=1), table.columns[each * i]
         name = "mixture" if df is None else as_label(row if interval is None else row[0])
@@ -332,7 +330,7 @@ def _draw_rows(ax: Any, x: Array, results: Fit, of: str, df: Any, interval: floa
 
 
 def draw_kaplan_meier(ax: Any, lower: Array, upper: Array, weight: Array, entry: Array | None = None) -> None:
-    """Draw Kaplan and Meier's estimate where no row is censored but to the right."""
+    """Draw the Kaplan-Meier estimate where no row is censored but to the right."""
     seen = lower == upper
     if not (seen | np.isposinf(upper)).all():
         return
@@ -374,7 +372,7 @@ def _grid(results: Fit, ends: SeenEnds | None, times: Any, mixture: bool) -> Arr
     if times is not None:
         return np.asarray(times, dtype=np.float64)
     if ends is None:
-        raise SpecError("This fit holds no training rows, which say how far to draw: give times=...")
+        raise SpecError("This fit holds no training rows, so the range of times is unknown. Give times=...")
     grid = time_grid(results, ends)
     # The average over many rows is smooth, and its cost that of rows times points.
     return grid if mixture else grid[:: int(np.clip(len(grid) * len(ends[0]) // _CELLS, 1, 8))]

@@ -1,4 +1,4 @@
-"""What summaries say of processes, also after power transformations."""
+"""Contents of summaries of processes, also after power transformations."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ from tobitgp.results.words import (
 _NOTED_PRIORS = 8
 _ROOM = 25
 _NO_EVIDENCE = {
-    "local": "Log evidence (local) is that of parabolas below the likelihoods of the censored rows. With censoring "
-    "noise above 0 these are not the likelihoods of the data, whose evidence it may exceed; ELBO is a bound in any "
-    "case. Posterior sds at censored rows are too small.",
-    "monte_carlo": "Log evidence (monte_carlo) averages over fixed draws and errs to either side; ELBO is a bound.",
+    "local": "Log evidence (local) replaces the likelihoods of censored rows by parabolas below them. With "
+    "censoring noise above 0 it may exceed the evidence of the data; ELBO is always a bound. Posterior sds at "
+    "censored rows are too small.",
+    "monte_carlo": "Log evidence (monte_carlo) averages over fixed draws and may be above or below the "
+    "evidence; ELBO is a bound.",
     "karlova": "Log evidence (karlova) is not a bound: it may exceed the evidence. Hyper-parameters are from exact "
     "variational inference; ELBO is a bound.",
 }
 
 
 def process_words(results: Fit, alpha: float = 0.05) -> Words:
-    """What a summary says of a fitted Gaussian process."""
+    """Contents of the summary of a fitted Gaussian process."""
     criteria: dict[str, float | str] = {f"Log evidence ({results.evidence_kind}):": results.log_evidence}
     if not results.parts.noise_free:
         criteria["ELBO:"] = results.elbo
@@ -56,7 +57,7 @@ def process_words(results: Fit, alpha: float = 0.05) -> Words:
 
 
 def power_words(results: Any, alpha: float = 0.05) -> Words:
-    """What a summary says of a process, or a regression with priors, after a power transformation."""
+    """Contents of the summary of a process, or a regression with priors, after a power transformation."""
     model = [
         (RESPONSE, results.model.endog_names),
         ("Family:", "boxcox"),
@@ -159,7 +160,7 @@ def _tables(results: Fit, alpha: float) -> list[SummaryTable]:
 
 
 def curve_names(parts: ProcessParts) -> dict[str, str]:
-    """What tables call the sd of a process beside its line, by the name of the parameter."""
+    """Labels in tables of the sd of a process with a linear effect, by the name of the parameter."""
     names = [term.name for term in parts.gp.terms if term.line]
     return {f"sd({name})": f"sd (curve) {name}" for name in names}
 
@@ -220,14 +221,14 @@ def _notes(results: Fit) -> Notes:
     hyper += _effects_note(results)
     if results.parts.noise_free:
         hyper.append(
-            "There is no noise (sigma = 0): the curve goes through uncensored rows, and lies beyond the limits of the "
-            "others."
+            "There is no noise (sigma = 0): the curve interpolates uncensored rows and respects the limits of "
+            "the others."
         )
     where = ["at the means of the columns of log(sigma)"] if "scale" in fitted.parameters.roles else []
     if any(term.name.startswith("sigma: ") for term in gp.terms):
         where.append("where processes of log(sigma) are 0")
     if where:
-        hyper.append(f"sigma is that of rows {' and '.join(where)}.{_scale_at_means(results)}")
+        hyper.append(f"sigma applies to rows {' and '.join(where)}.{_scale_at_means(results)}")
     return [*noted("scale", scale), *noted("coefficients", coefficients), *noted("parameters", hyper)]
 
 
@@ -241,7 +242,7 @@ def _scale_at_means(results: Fit) -> str:
 
 
 def _of_scales(results: Fit) -> str:
-    """What differs of coefficients of log sigma."""
+    """Notes on coefficients of log sigma."""
     return ", for log(sigma)[...] on their own scale" if "scale" in results.parts.fitted.parameters.roles else ""
 
 
@@ -257,7 +258,7 @@ def _effects_note(results: Fit) -> list[str]:
         names = ", ".join(parameters.names[term.first] for term in centred)
         words.append(
             f"The priors of {names} and of correlations with it apply to the groups at the means of the other "
-            f"columns, the values to groups where these columns are 0."
+            f"columns; their values apply to groups where these columns are 0."
         )
     return [" ".join(words)] if words else []
 
@@ -270,7 +271,8 @@ def _warnings(results: Fit) -> Notes:
         notes.append(not_converged(fitted.trace.message))
     if fitted.trace.fell_back:
         notes.append(
-            "Expectation propagation did not converge; variational inference took over, and the evidence is a bound."
+            "Expectation propagation did not converge. Variational inference was used instead, and the evidence "
+            "is a bound."
         )
     bound = bound_words(fitted)
     if bound:

@@ -89,7 +89,7 @@ def plot_evidence(results: Fit, ax: Any = None) -> Any:
     history = history[~history["stage"].str.startswith(("another", "highest", "screening"))]
     history = history.assign(total=history["evaluations"].cumsum())
     if "approach" in set(history["stage"]):
-        # The first search then saw some of the rows, and its density is no part of this curve.
+        # The first search then used some of the rows, and its density is not part of this curve.
         history = history[history["stage"] != "search"]
     if not len(history):
         raise SpecError("This fit has no history to draw.")
@@ -121,7 +121,7 @@ def plot_calibration(ends: PredictedSurvival, ax: Any = None) -> Any:
     shown, u = np.isfinite(seen.x), np.linspace(0.0, 1.0, 201)
     error = np.sqrt(u * (1.0 - u) / max(weight[lower == upper].sum(), 1))
     ax = _beside_diagonal(ax, seen.x[shown], seen.below[shown], u, error, seen.label)
-    return finish(ax, "predicted probability of a lower response", "share of rows")
+    return finish(ax, "predicted probability (CDF)", "proportion of rows")
 
 
 @closing_what_fails
@@ -132,7 +132,7 @@ def plot_calibration_at(
     ax: Any = None,
     since: float | None = None,
 ) -> Any:
-    """Draw predicted probabilities (n,) of an event by a time, in groups, beside Kaplan and Meier's estimates."""
+    """Draw predicted probabilities (n,) of an event by a time, in groups, against Kaplan-Meier estimates."""
     ax = given_or_new(ax, SQUARE)
     parts = _tenths(survival, rows[2])
     x = np.array([1.0 - np.average(survival[at], weights=rows[2][at]) for at in parts])
@@ -144,7 +144,7 @@ def plot_calibration_at(
     ax.errorbar(x, y, yerr=[y - low, high - y], label=label, **look)
     given = "" if since is None else f" from {since:g}"
     words = f"predicted probability of an event{given} by {time:g}"
-    return finish(ax, words, "share seen", xlim=(0.0, top), ylim=(0.0, top))
+    return finish(ax, words, "observed proportion", xlim=(0.0, top), ylim=(0.0, top))
 
 
 @closing_what_fails
@@ -162,7 +162,7 @@ def plot_cox_snell(ends: PredictedSurvival, ax: Any = None) -> Any:
 
 @closing_what_fails
 def plot_predictive_check(ends: tuple[Array, Array, Array], replicates: Array, name: str, ax: Any = None) -> Any:
-    """Draw the distribution of the rows beside those of replicates (n, draws)."""
+    """Draw the distribution of the rows and those of replicates (n, draws)."""
     ax = given_or_new(ax)
     seen = distribution(*_some(*ends))
     inside = np.isfinite(seen.x)
@@ -176,11 +176,11 @@ def plot_predictive_check(ends: tuple[Array, Array, Array], replicates: Array, n
         below = np.concatenate([[0.0], np.cumsum(share[order])])[np.searchsorted(y[order], grid, side="right")]
         label = f"{replicates.shape[1]} replicates" if k == 0 else "_nolegend_"
         ax.plot(grid, below, color=ORANGE, linewidth=0.7, alpha=0.35, label=label, zorder=2)
-    return finish(ax, name, "share of lower responses", xlim=(grid[0], grid[-1]), ylim=(0.0, 1.0))
+    return finish(ax, name, "cumulative proportion", xlim=(grid[0], grid[-1]), ylim=(0.0, 1.0))
 
 
 def distribution(lower: Array, upper: Array, weight: Array) -> Curve:
-    """Distribution function of values in intervals: Kaplan and Meier's steps, or Turnbull's mass drawn evenly."""
+    """Distribution function of values in intervals: Kaplan-Meier steps, or Turnbull's mass drawn evenly."""
     if (event := lower == upper).all() or np.isposinf(upper[~event]).all():
         times, survival = kaplan_meier(lower, event, weight)
         below = np.repeat(1.0 - np.concatenate([[1.0], survival]), 2)
@@ -212,7 +212,7 @@ def _tenths(survival: Array, weight: Array) -> list[IntArray]:
 
 
 def _event_by(time: float, rows: tuple[Array, BoolArray, Array, Array], at: Any) -> tuple[float, float, float]:
-    """Kaplan and Meier's probability of an event by a time, and its interval on the scale of log(-log)."""
+    """Kaplan-Meier probability of an event by a time, and its interval on the scale of log(-log)."""
     sets = risk_sets(*(column[at] for column in rows))
     until = np.flatnonzero(sets.times <= time)
     if not len(until):

@@ -35,7 +35,7 @@ from tobitgp.results.words import SummaryTable, Words, not_converged, noted, row
 
 
 def several_words(results: Fit, alpha: float) -> Words:
-    """What a summary says of several responses: all parameters, in the units of the responses."""
+    """Contents of the summary of several responses: all parameters, in the units of the responses."""
     rows, p = rows_of(parameter_frame(results, alpha), slice(6)), len(results._columns)
     model = [
         ("Responses:", str(len(results.parts.labels))),
@@ -43,8 +43,8 @@ def several_words(results: Fit, alpha: float) -> Words:
         ("Method:", results.method),
         ("Basis functions:", str(results.parts.stacked.fitted.n_features)),
     ]
-    which = "sigma[...] and rescor[...] are" if results.parts.stack.wide.rescor else "sigma[...] is"
-    parameters = [f"{which} of the residuals, were all responses seen."]
+    which = "sigma[...] and rescor[...] refer" if results.parts.stack.wide.rescor else "sigma[...] refers"
+    parameters = [f"{which} to the residuals if all responses were observed."]
     if results.parts.estimates.correlated and results.parts.stack.wide.sigma is not None:
         parameters.append("log(sigma)[...] describe the noise that the responses of a row do not share.")
     scale = ["Coefficients, sd(), sigma and correlations are on the log scale of the responses."]
@@ -69,7 +69,9 @@ def panels_of(responses: Sequence[str], ax: Any) -> list[Any]:
     """Axes with the name of each response, those that are given or new ones."""
     panels = list(panel_axes(len(responses), 3.6, above=0.6) if ax is None else np.atleast_1d(ax))
     if len(panels) != len(responses):
-        raise SpecError(f"ax= takes axes for each of {len(responses)} responses, or response= names one.")
+        raise SpecError(
+            f"ax= must have axes for each of the {len(responses)} responses, or give one response by response=."
+        )
     for panel, name in zip(panels, responses, strict=True):
         panel.set_title(as_label(name))
     return panels
@@ -77,7 +79,7 @@ def panels_of(responses: Sequence[str], ax: Any) -> list[Any]:
 
 @closing_what_fails
 def plot_several(results: Fit, x: str | None, *, interval: float | None) -> Any:
-    """Draw the medians of all responses along one column, with what is known of them, a panel for each."""
+    """Draw the medians of all responses along one column, with what is known about them, a panel for each."""
     rows, spec = results.parts.read, results.parts.stacked.spec
     if rows is None:
         raise SpecError(f"{NO_ROWS}, so there is nothing to draw; use predict() with new data.")
@@ -168,9 +170,9 @@ def draw_latent(results: Any, dimensions: Any, by: Any, ax: Any) -> Any:
         dimensions = (1, 1)
     pair = tuple(dimensions) if isinstance(dimensions, (tuple, list)) else ()
     if len(pair) != 2 or any(type(q) is not int or not 1 <= q <= Q for q in pair):
-        raise SpecError(f"dimensions={dimensions!r}: two numbers from 1 to {Q} are needed.")
+        raise SpecError(f"dimensions={dimensions!r}: dimensions must be two numbers from 1 to {Q}.")
     if by is not None and (isinstance(by, str) or np.shape(by) != (len(table),)):
-        raise SpecError(f"by=: a label or number for each of {len(table)} rows is needed.")
+        raise SpecError(f"by= must have a label or number for each of the {len(table)} rows.")
     kept = table.notna().all(axis=1).to_numpy()
     x, y = (table.loc[kept, (q, "estimate")].to_numpy() for q in pair)
     errors = [table.loc[kept, (q, "se")] for q in pair]

@@ -1,6 +1,6 @@
 """Figures of the terms of f, and the grids, axes and levels that these share with figures of a fit.
 
-matplotlib is loaded when one is drawn.
+matplotlib is loaded when a figure is drawn.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tobitgp.typing import Array
 GRID = 201
 BANDS = 8
 _SURFACE = 61
-_LONG = 26  # of a label beside a panel
+_LONG = 26  # of a label next to a panel
 _TICKS = 6  # of numbers along an axis, so that those of years have space
 _YEAR = pd.Timedelta(days=365.2425)
 
@@ -116,7 +116,7 @@ def say_above(ax: Any, *words: str) -> None:
 
 
 def place(values: pd.Series[Any]) -> Any:
-    """Where a column of numbers or dates stands on an axis: floats, or dates in UTC."""
+    """Where a column of numbers or dates is placed on an axis: floats, or dates in UTC."""
     if is_date(values):
         return pd.to_datetime(values, utc=True).dt.tz_localize(None).to_numpy()
     return values.to_numpy(dtype=np.float64)
@@ -141,7 +141,7 @@ def label_axis(ax: Any, column: str, x: Any, *, side: Literal["x", "y"] = "x", s
 
 
 def curve_words(results: Fit) -> str:
-    """What the curve of a figure is."""
+    """Label of the curve of a figure."""
     return "estimate" if results.method == "mle" else "posterior mean of f"
 
 
@@ -212,7 +212,7 @@ class Panel:
 
     @property
     def label(self) -> str:
-        """What is drawn."""
+        """Description of what is drawn."""
         return f"slope of {' times '.join(self.slope)}" if self.slope else self.term
 
 
@@ -224,9 +224,9 @@ def plot_terms(
     interval: float | None = 0.95,
     sharey: bool = True,
 ) -> Any:
-    """Draw each term of f along each of its columns, with its band; a slope, as of z in ``z:gp(x)``, at z = 1.
+    """Draw each term of f along each of its columns, with its band; a slope, e.g. of z in ``z:gp(x)``, at z = 1.
 
-    With ``sharey`` curves and points have one scale, but slopes and surfaces each their own.
+    With ``sharey``, curves and points share a scale; slopes and surfaces have separate scales.
     """
     covariates = results.model.data.frame
     if covariates is None:
@@ -345,7 +345,7 @@ def _period(term: GPTerm | None, column: str) -> float:
 
 
 def _fold(values: pd.Series[Any], period: float) -> tuple[pd.Series[Any], pd.Series[Any]]:
-    """Values as they stand in one period near their middle, of dates one from New Year on, and the ends of that."""
+    """Values folded into one period near their middle, of dates one from New Year on, and the ends of that."""
     start: Any
     span: Any = period
     if is_date(values):

@@ -24,7 +24,7 @@ _ERRORS = (
 
 
 def vector_words(results: Any, alpha: float) -> Words:
-    """What a summary says of a mixture of vectors."""
+    """Contents of the summary of a mixture of vectors."""
     fit = results.parts.fit
     model = [
         ("Responses:", str(len(results.responses))),
@@ -64,7 +64,7 @@ def plot_vectors(results: Fit, pair: Any, ax: Any) -> Any:
     """Draw rows at two responses in the colour of their likeliest component, with ellipses of the components."""
     labels, given = results.parts.labels, results.parts.labels[:2] if pair is None else pair
     if not isinstance(given, (tuple, list)) or len(given) != 2:
-        raise SpecError(f"pair={pair!r}: the names of two responses are needed, e.g. ({labels[0]!r}, {labels[1]!r}).")
+        raise SpecError(f"pair={pair!r}: pair must be the names of two responses, e.g. ({labels[0]!r}, {labels[1]!r}).")
     i, j = (find_response(name, labels) for name in given)
     y, r = impute(results).to_numpy(), np.asarray(predict(results, what="component"))
     rows, kept = results.parts.vectors

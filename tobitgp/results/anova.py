@@ -25,34 +25,34 @@ _UNKNOWN = TermTest(np.nan, np.nan, np.nan)
 def anova(results: Fit) -> pd.DataFrame:
     """Joint test of each term: factors, splines, interactions, processes, random effects.
 
-    Terms of the linear part, of ``sigma="~ ..."``, ``cure="~ ..."`` and ``formulas=`` by Wald's test of all their
-    columns, with the covariance of :meth:`cov_params`, as R's ``car::Anova(type=3, test="Wald")``. Main effects beside
-    an interaction are therefore those at the base levels, or at zero, of the other columns. Terms of other parameters
-    than the location have the names of their coefficients, e.g. ``log(shape)[z]``. A term of ``mixture(2, x)`` is
-    tested in all components together. Processes by Wood's test of a smooth term [1]_, as in mgcv's ``summary()``,
-    random effects by a score test of no variance [2]_.
+    Linear terms, including those of ``sigma="~ ..."``, ``cure="~ ..."`` and ``formulas=``, are tested by a Wald test of
+    all their columns, with the covariance of :meth:`cov_params`, as in R's ``car::Anova(type=3, test="Wald")``. If a
+    model has an interaction, its main effects are therefore those at the base levels, or at zero, of the other columns.
+    Terms of parameters other than the location have the names of their coefficients, e.g. ``log(shape)[z]``. A term of
+    ``mixture(2, x)`` is tested in all components together. Processes are tested by Wood's test of a smooth term [1]_,
+    as in mgcv's ``summary()``, and random effects by a score test of zero variance [2]_.
 
     Returns
     -------
     DataFrame
-        Index ``term``; columns ``df, chi2, p``, and of a model with processes ``edf``, their effective numbers of
-        parameters: pure numbers. Of a process ``df`` is the rank of the test. NaN where all of a term is fixed or not
-        identified, of a process kept as a Markov chain or by nearest neighbours, of one of a fit without training rows,
-        and of terms with more than 2,000 columns.
+        Index ``term``; columns ``df, chi2, p`` and, for a model with processes, ``edf``, their effective numbers of
+        parameters: dimensionless numbers. For a process, ``df`` is the rank of the test. The values are NaN for terms
+        that are fixed or not identified, for processes kept as a Markov chain or by nearest neighbours, for processes
+        of a fit without training rows, and for terms with more than 2,000 columns.
 
     Raises
     ------
     SpecError
-        Of a mixture, which has no terms, or of a model without any.
+        If the model is a mixture or has no terms.
 
     Warns
     -----
     UserWarning
-        Of terms that have no test.
+        If a term has no test.
 
     References
     ----------
-    (ANO1) to (ANO3) of the theory pages, which have the rates of false alarms of the last two.
+    (ANO1) to (ANO3) of the theory pages, which report the rates of false positives of the last two.
 
     .. [1] S. N. Wood (2013), On p-values for smooth components of an extended generalized additive model, *Biometrika*
        100, 221-228.
@@ -79,9 +79,9 @@ def anova_table(tests: Mapping[Any, TermTest]) -> pd.DataFrame:
     without = ", ".join(str(name) for name, test in tests.items() if np.isnan(test.p))
     if without:
         warnings.warn(
-            f"There is no test of {without}: coefficients that are fixed or not identified, processes kept as a Markov "
-            f"chain or by nearest neighbours, terms of more than {MOST_COLUMNS:,} columns, and processes of a fit "
-            "without rows have none.",
+            f"No test is available for {without}. Tests are not defined for coefficients that are fixed or not "
+            f"identified, processes kept as a Markov chain or by nearest neighbours, terms of more than "
+            f"{MOST_COLUMNS:,} columns, and processes of a fit without rows.",
             UserWarning,
             stacklevel=user_level(),
         )

@@ -1,8 +1,9 @@
-r"""Averages over rows of what is asked of the distribution of the response, and what is known of several of them.
+r"""Averages over rows of functionals of the response's distribution, and the uncertainty of several averages.
 
 .. math:: Q_a = \frac{\sum_i w_i\, Q(x_i, a; \theta)}{\sum_i w_i},
 
-a being values that columns are set to in all rows: (STD1) of the theory pages. A median is that of the averaged curve.
+where a are the values that columns are set to in all rows: (STD1) of the theory pages. A median is that of the averaged
+curve.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Population:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What is averaged."""
+    """The quantity to average."""
 
     what: str
     times: Array  # (m,); of what is at no times one that is not used
@@ -72,7 +73,7 @@ class Sought:
         return "logit" if self.what in ("survival", "risk") else "log" if self.positive else "identity"
 
     def question(self, times: Array) -> Question:
-        """Asked of every row; times (m,), given survival of ``after`` in each."""
+        """Functional of the response in every row; times (m,), given survival of ``after`` in each."""
         at = times[None]
         if self.what == "mean":
             return mean(self.positive)
@@ -115,7 +116,7 @@ class Averages:
         raise NotImplementedError
 
     def contrast(self, level: float | None, *, ratio: bool) -> dict[str, Array]:
-        """The same of the first setting less the second, or over it, (m,) each."""
+        """The same for the first setting less the second, or over it, (m,) each."""
         raise NotImplementedError
 
     def drawn(self, draws: int, rng: np.random.Generator) -> DrawnAverages:
@@ -145,7 +146,7 @@ class Estimated(Averages):
             return _normal(a / b if ratio else a - b, se, level, "log" if ratio else "identity")
 
     def drawn(self, draws: int, rng: np.random.Generator) -> DrawnAverages:
-        """See `Averages`; settings by themselves, normal on the scale of the link."""
+        """See `Averages`; each setting separately, normal on the scale of the link."""
         se, link = self.statistics(None)["se"], self.sought.link
         moves = (se / _stretch(self.estimate, link))[..., None] * rng.standard_normal((*se.shape, draws))
         return DrawnAverages(UNLINK[link](_LINKS[link](self.estimate)[..., None] + moves))

@@ -1,4 +1,4 @@
-"""Every approximation at one set of hyper-parameters, beside the exact answer."""
+"""Every approximation at one set of hyper-parameters, next to the exact answer."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ class Answer(NamedTuple):
 
 
 def compare_bounds(results: Any) -> pd.DataFrame:
-    """Evaluate every approximation at the hyper-parameters of a fit, beside the exact evidence.
+    """Evaluate every approximation at the hyper-parameters of a fit, and the exact evidence.
 
     The exact evidence is the density of the exact rows times a box probability of the censored ones given them, by
-    quasi-Monte Carlo with the prior in full, (EX1) to (EX4) of the theory pages. It is there for up to 2000 rows, 300
-    of them censored, under Gaussian noise, with whole weights and without truncation. The approximations use the fit's
-    own features, and no censoring noises but those of a fit by ``tg.VI(bound="local")``. ``"vi exact"`` is a lower
-    bound, and so is ``"vi local"`` without censoring noises; ``"vi karlova"`` and ``"vi monte_carlo"`` are none.
+    quasi-Monte Carlo with the prior in full, (EX1) to (EX4) of the theory pages. It is available for up to 2,000 rows,
+    300 of them censored, under Gaussian noise, with whole weights and without truncation. The approximations use the
+    features of the fit. They use censoring noises only if the fit is by ``tg.VI(bound="local")``. ``"vi exact"`` is a
+    lower bound, and so is ``"vi local"`` without censoring noises; ``"vi karlova"`` and ``"vi monte_carlo"`` are not
+    bounds.
 
     Parameters
     ----------
@@ -53,17 +54,18 @@ def compare_bounds(results: Any) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row for ``"exact"``, where it can be had, and one for each method and bound that goes with the family and the
+        A row for ``"exact"``, if it is available, and one for each method and bound that supports the family and the
         rows. ``value``: log evidence in the user's units, NaN where the method did not converge; ``se``: its standard
-        error, NaN where there is no randomness; ``diff``: nats from the reference; ``mean_rmse``: root mean square
-        difference of the posterior means of f in the censored rows (all rows where none is), on the scale that is
-        modelled; ``sd_ratio``: geometric mean of the ratios of posterior sds there. ``.attrs["reference"]`` names the
-        reference, the exact answer, or ``"ep"`` where ``.attrs["no_exact"]`` says what is in its way.
+        error, NaN where there is no randomness; ``diff``: difference from the reference in nats; ``mean_rmse``: root
+        mean square difference of the posterior means of f in the censored rows (all rows where none is), on the scale
+        of the model; ``sd_ratio``: geometric mean of the ratios of posterior sds there. ``.attrs["reference"]`` names
+        the reference: ``"exact"``, or ``"ep"`` if the exact evidence is not available for the reason in
+        ``.attrs["no_exact"]``.
 
     Raises
     ------
     SpecError
-        If the fit is none of a process, or holds no rows.
+        If the fit is not a Gaussian process, or holds no rows.
 
     References
     ----------
@@ -85,15 +87,17 @@ def compare_bounds(results: Any) -> pd.DataFrame:
     """
     whole: Any = getattr(results, "parts", None)
     if not getattr(whole, "has_sites", False):
-        raise SpecError(f"compare_bounds() takes a fitted Gaussian process, not {type(results).__name__}.")
+        raise SpecError(f"compare_bounds() requires a fitted Gaussian process, not {type(results).__name__}.")
     parts: ProcessParts = whole.reported.fit
     if parts.fitted.points[0].noise:
-        raise SpecError("compare_bounds() compares posteriors of f alone, and sigma= has a process here.")
+        raise SpecError("compare_bounds() does not support a process in sigma=. Fit without it.")
     if parts.training is None:
-        raise SpecError(f"{NO_ROWS}, and compare_bounds() computes with them.")
+        raise SpecError(f"{NO_ROWS}, and compare_bounds() requires them.")
     problem, answers, attrs = parts.gp.problem, {}, {}
     if parts.noise_free and all(rows.kind == "exact" for rows in parts.gp.problem.rows if len(rows)):
-        raise SpecError("compare_bounds(): without noise and censored rows nothing is approximated. Use log_evidence.")
+        raise SpecError(
+            "compare_bounds(): without noise and without censored rows the result is exact. Use log_evidence."
+        )
     gaussian = parts.family.distribution.gaussian
     in_the_way = why_not_exact(problem) if gaussian else "the noise is not Gaussian"
     with single_blas_thread():
@@ -122,7 +126,7 @@ def _exact(parts: ProcessParts) -> Answer:
 
 
 def _approximations(parts: ProcessParts) -> Iterator[tuple[str, Answer]]:
-    """Those that go with the family and the rows, and converge."""
+    """Those that work with the family and the rows, and converge."""
     gp, theta, roles = parts.gp, parts.fitted.points[0].theta, parts.fitted.parameters.roles
     if parts.noise_free:  # where no other method is defined
         point = parts.fitted.points[0]

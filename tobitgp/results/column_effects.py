@@ -1,9 +1,9 @@
 r"""Marginal effects: how a prediction changes with a column of the data.
 
-An effect is :math:`\sum_n \omega_n [Q_n^+ - Q_n^-] / \mathrm{width}_n`, Q the prediction asked for at two values of
-the column, or its logarithm, times the column's value where that changes by shares: (REG14), (REG15) and (ECO1) of the
-theory pages. Its variance is by the delta method, of a regression in the estimates, of a process in the weights of its
-features, with the gradient averaged over f, at every node.
+An effect is :math:`\sum_n \omega_n [Q_n^+ - Q_n^-] / \mathrm{width}_n`, Q the prediction requested at two values of the
+column, or its logarithm, times the column's value where that changes by shares: (REG14), (REG15) and (ECO1) of the
+theory pages. Its variance is by the delta method: for a regression in the estimates, for a process in the weights of
+its features, with the gradient averaged over f, at every node.
 """
 
 from __future__ import annotations
@@ -47,34 +47,33 @@ def marginal_effects(
 ) -> pd.DataFrame:
     r"""How predictions change with each column: derivatives or elasticities for numbers, differences for factors.
 
-    Effects are those of ``predict``, averaged over rows, in its units per unit of the column. A column that has a curve
-    for each level by ``by=`` counts as a factor; for random intercepts see :meth:`tobitgp.GPResults.group_effects`.
-    Standard errors of a regression are by the delta method, of a process from its posterior, the effect linearised in
-    the weights of the features at every design point, by which nothing is lost on the latent scale. Of an elasticity
-    they count what is not known of the prediction in its denominator.
+    Effects are changes of ``predict``, averaged over rows, in its units per unit of the column. A column in ``by=``
+    counts as a factor. For random intercepts see :meth:`tobitgp.GPResults.group_effects`. Standard errors of a
+    regression are by the delta method. Those of a process come from its posterior, with the effect linearised in the
+    weights of the features at every design point, which is exact on the latent scale. For an elasticity they include
+    the uncertainty of the prediction in its denominator.
 
     Parameters
     ----------
     what : str
         ``"latent"``, ``"median"``, ``"uncensored"``, ``"observed"``, ``"quantile"``, ``"prob"`` and ``"sigma"`` are
-        those of :meth:`predict`; ``"conditional"``, of fits by maximum likelihood, too, so that a response that was
-        seen has no effects. ``"truncated"`` is the mean of a response between its limits,
-        :math:`E[y \mid l < y < u]`, and ``"prob_uncensored"`` the probability of lying there. With ``"observed"``
-        these are the three effects of McDonald and Moffitt [1]_: on the mean of all, on the mean of those above the
-        limit, and on the probability of being above it. Stata calls them ``ystar``, ``e`` and ``pr``. Of positive
-        times also ``"survival"`` and ``"risk"``, the probability of living beyond ``times`` or not, and ``"rmst"``,
-        the mean restricted to it.
+        those of :meth:`predict`; so is ``"conditional"``, for fits by maximum likelihood, where uncensored responses
+        have no effects. ``"truncated"`` is the mean of a response between its limits, :math:`E[y \mid l < y < u]`, and
+        ``"prob_uncensored"`` the probability of lying there. With ``"observed"`` these are the three effects of
+        McDonald and Moffitt [1]_: on the mean of all, on the mean of those above the limit, and on the probability of
+        being above it. Stata calls them ``ystar``, ``e`` and ``pr``. For positive times also ``"survival"`` and
+        ``"risk"``, the probability of surviving ``times`` or not, and ``"rmst"``, the restricted mean.
     at : {"overall", "mean", "design"}, or DataFrame
         Average over the training rows with their weights, at the mean of numbers and the most frequent level of
         factors and groups, at the mean of all columns of a regression's design, dummies among them (a level then has
         the derivative in its dummy, as R's ``censReg::margEff``), or over the rows of a DataFrame. Rows with ``id=``
         that are parts of the time of subjects need a DataFrame, a row for each subject.
     method : {"dydx", "eyex", "eydx", "dyex"}
-        Statsmodels' and Stata's words: derivatives, elasticities :math:`d \log E / d \log x`, or proportional changes
-        of one of the two, averaged over the rows. A factor has differences, with ``"eydx"`` those of the logarithm;
-        the other two leave factors out.
+        The names of statsmodels and Stata: derivatives, elasticities :math:`d \log E / d \log x`, or proportional
+        changes of one of the two, averaged over the rows. Effects of a factor are differences, with ``"eydx"`` of the
+        logarithm; the other two methods leave factors out.
     variables : str or list of str, optional
-        Columns whose effects are formed; all without, of a factor of many levels one for each.
+        Columns whose effects are computed; by default all. A factor has one effect for each level except the first.
     q : float, optional
         With ``"quantile"``, its order, a probability.
     below, above : float, optional
@@ -82,22 +81,22 @@ def marginal_effects(
     times : float, optional
         With ``"survival"``, ``"risk"`` and ``"rmst"``, a time on the scale of the response.
     alpha : float
-        Probability left out of the intervals.
+        Significance level: intervals have probability ``1 - alpha``.
 
     Returns
     -------
     DataFrame
         Index ``(variable, contrast)``, the contrast ``"dy/dx"``, or ``"ey/ex"`` and so on, for numbers; columns named
-        after ``method``, then ``se, z, p, lower, upper``; a column that cannot change the answer, as one of ``sigma=``
-        the latent value or the median of symmetric noise, has the effect 0 and the error 0, and ``z`` and ``p`` NaN.
-        So has an effect below the rounding of the predictions whose difference it is. ``"observed"`` adds to ``"dydx"``
-        the columns ``intensive``, the change of values between the limits times their probability, and ``extensive``,
-        the rest, through the probabilities.
+        after ``method``, then ``se, z, p, lower, upper``. A column that cannot change the prediction (e.g. a column of
+        ``sigma=`` and the latent value) has effect 0 and standard error 0, and ``z`` and ``p`` are NaN. The same holds
+        for effects below the rounding error of the predictions. ``"observed"`` adds to ``"dydx"`` the columns
+        ``intensive``, the change of values between the limits times their probability, and ``extensive``, the rest,
+        through the probabilities.
 
     Raises
     ------
     SpecError
-        For another ``what`` or ``method``, lacking or needless arguments, an ``alpha`` outside (0, 1), lacking
+        For an unknown ``what`` or ``method``, missing or unnecessary arguments, an ``alpha`` outside (0, 1), missing
         training rows, or logarithms of predictions that are not positive.
     DataError, UnseenLevelError
         If the rows of ``at`` cannot be used.
@@ -105,9 +104,9 @@ def marginal_effects(
     Warns
     -----
     UserWarning
-        Of columns that have no effect of this kind and are left out.
+        If columns have no effect of this kind and are left out.
     ApproximationWarning
-        Of ``"rmst"`` beyond the last time seen, and of effects that are not finite.
+        If ``"rmst"`` extends beyond the last observed time, or effects are not finite.
 
     References
     ----------
@@ -146,8 +145,8 @@ def marginal_effects(
     conditional = asked.what == "conditional"
     if conditional and (averaged or not regression or results._of_subjects):
         raise SpecError(
-            "Effects on what='conditional' are of fits by maximum likelihood whose rows are independent, at='overall' "
-            "or at= a DataFrame with the responses; use what='observed' or 'uncensored'."
+            "Effects on what='conditional' require maximum likelihood, independent rows, and at='overall' or a "
+            "DataFrame with the responses. Use what='observed' or 'uncensored'."
         )
     if isinstance(at, str):
         refuse_parts(results, "give at= a DataFrame")
@@ -165,7 +164,7 @@ def marginal_effects(
     if not found:
         terms = [term.name for term in parts.spec.gps if not term.factors]
         left = f": {', '.join(terms)} {'is' if len(terms) == 1 else 'are'} left to group_effects()" if terms else ""
-        raise SpecError(f"This model has no column whose effect could be formed{left}.")
+        raise SpecError(f"This model has no column with a marginal effect{left}.")
     weight = found[0].weight
     value, variance, intensive = (
         np.column_stack([getattr(one, name) for one in found]) for name in ("value", "variance", "intensive")
@@ -177,8 +176,8 @@ def marginal_effects(
     effect, se, ends = known.coefficients(), known.errors(), known.interval(alpha)
     if not np.isfinite(effect).all():
         warnings.warn(
-            f"Some effects on what={what!r} are not finite: what they are differences of is infinite in some rows; "
-            "what='median' is finite.",
+            f"Some effects on what={what!r} are not finite because the predictions of some rows are infinite. "
+            f"Use what='median', which is finite.",
             ApproximationWarning,
             stacklevel=user_level(),
         )
@@ -194,7 +193,7 @@ def marginal_effects(
 
 
 def _can_change(results: Fit, name: str, asked: EffectRequest) -> bool:
-    """Whether a column may change what is asked of the noise about f, whose median is f where it is symmetric."""
+    """Whether a column may change the requested quantity through the noise, whose median is f where it is symmetric."""
     if not results._about_latent:
         return True
     family, state = results.parts.family, results.parts.state
@@ -206,7 +205,7 @@ def _can_change(results: Fit, name: str, asked: EffectRequest) -> bool:
 
 
 def _numbers(parts: Any, asked: EffectRequest, names: list[str]) -> list[str]:
-    """Those columns that can change by a share of their value, with a warning of factors, which cannot."""
+    """Columns that can change in proportion to their value, with a warning of factors, which cannot."""
     factors = [name for name in names if column_levels(parts, name) is not None]
     if factors:
         one = len(factors) == 1

@@ -18,7 +18,7 @@ _WINDOW = ("entry", "exit")
 
 
 class Subject(NamedTuple):
-    """What a model is a model of."""
+    """Rows and response of a model."""
 
     training: TrainingData | None  # none where the rows were not kept
     counts: Mapping[str, int]  # as in TrainingData
@@ -29,7 +29,7 @@ class Subject(NamedTuple):
 
     @property
     def treatments(self) -> frozenset[str]:
-        """What may have become of the censored rows; empty where there are none."""
+        """Treatments of the censored rows; empty if there are none."""
         if not any(self.counts[kind] for kind in COUNTS[1:4]):
             return frozenset()
         if self.modelled:
@@ -40,7 +40,7 @@ class Subject(NamedTuple):
 
 
 def subject_of(results: Any) -> Subject:
-    """What a fitted model is a model of."""
+    """Rows and response of a fitted model."""
     columns, parts = tuple(results.model.exog_names), results.parts
     modelled, counting = parts.facts.any_censored, is_of_counts(parts.family)
     return Subject(parts.training, parts.facts.counts, results.nobs, columns, modelled, counting)
@@ -52,9 +52,9 @@ def is_of_counts(family: Any) -> bool:
 
 
 def check_same_rows(subjects: Mapping[str, Subject]) -> None:
-    """Refuse models of other rows, of another response, of other rows that are censored, or of counts beside values.
+    """Raise an error for models of different rows, responses or censored rows, or of counts and values.
 
-    Of models that hold no rows only what they counted is compared.
+    For models that hold no rows, only their counts are compared.
     """
     held = {name: subject for name, subject in subjects.items() if subject.training is not None}
     checks = (_refuse_measure, _refuse_treatment, _refuse_counts)
@@ -66,27 +66,27 @@ def check_same_rows(subjects: Mapping[str, Subject]) -> None:
 
 
 def check_same_events(fits: Mapping[str, Any]) -> None:
-    """Refuse fits of other rows, or of other causes of events."""
+    """Raise an error for fits of other rows, or of other causes of events."""
     every = {name: fit._subjects for name, fit in fits.items()}
     first, one = next(iter(every.items()))
     for name, subjects in every.items():
         if list(subjects) != list(one):
             causes = [", ".join(map(repr, filter(None, each))) or "one event" for each in (one, subjects)]
-            raise SpecError(f"{first!r} and {name!r} are of other causes: {causes[0]} and {causes[1]}.")
+            raise SpecError(f"{first!r} and {name!r} have different causes: {causes[0]} and {causes[1]}.")
     for cause in one:
         check_same_rows({name: subjects[cause] for name, subjects in every.items()})
 
 
 def check_kinds(kinds: Mapping[str, str], by: str) -> None:
-    """Refuse evidence of several kinds."""
+    """Raise an error for evidence of several kinds."""
     examples: dict[str, str] = {}
     for name, kind in kinds.items():
         examples.setdefault(kind, name)
     if len(examples) > 1:
         listed = ", ".join(f"{kind!r} of {name!r}" for kind, name in examples.items())
         raise SpecError(
-            f"by={by!r} compares evidence of one kind, and here are several: {listed}. The methods err by different "
-            "amounts; use by='elbo', the same bound for every method, or one method for all."
+            f"by={by!r} requires evidence of one kind, and these fits have several: {listed}. The methods have "
+            f"different approximation errors. Use by='elbo', the same bound for every method, or one method for all."
         )
 
 
@@ -94,8 +94,8 @@ def _refuse_measure(a: str, first: Subject, b: str, other: Subject) -> None:
     if first.counting != other.counting:
         counts, values = (a, b) if first.counting else (b, a)
         raise SpecError(
-            f"{counts!r} gives probabilities of whole numbers (family='poisson') and {values!r} densities, which "
-            "change with the unit of the response: neither their evidence nor their likelihoods are comparable. "
+            f"{counts!r} has probabilities of whole numbers (family='poisson') and {values!r} has densities, "
+            f"which depend on the unit of the response. Neither their evidence nor their likelihoods are comparable. "
             "Compare predictions of held-out rows."
         )
 
@@ -105,8 +105,8 @@ def _refuse_treatment(a: str, first: Subject, b: str, other: Subject) -> None:
     if one and two and not one & two:
         written = [" or ".join(map(repr, sorted(treatments))) for treatments in (one, two)]
         raise SpecError(
-            f"{a!r} has censored={written[0]} and {b!r} censored={written[1]}: evidence of different data is "
-            "not comparable. Fit all with one censored=, or compare predictions of held-out rows."
+            f"{a!r} has censored={written[0]} and {b!r} censored={written[1]}. Evidence of different data is "
+            f"not comparable. Fit all models with the same censored=, or compare predictions of held-out rows."
         )
 
 
@@ -114,13 +114,14 @@ def _refuse_counts(a: str, first: Subject, b: str, other: Subject) -> None:
     # How many rows were left out on the way says nothing of those that were used.
     if first.n != other.n or any(first.counts[kind] != other.counts[kind] for kind in COUNTS[:4]):
         raise SpecError(
-            f"{a!r} and {b!r} are of different rows ({_counted(first)}; {_counted(other)}), and evidence of different "
-            "data is not comparable. Drop the rows in which any column of either model is missing, and fit both again."
+            f"{a!r} and {b!r} were fitted to different rows ({_counted(first)}; {_counted(other)}). Evidence of "
+            f"different data is not comparable. Drop the rows in which any column of either model is missing, "
+            f"and fit both again."
         )
 
 
 def _refuse_response(a: str, first: Subject, b: str, other: Subject) -> None:
-    """Rows with the same responses in the same order are taken for the same, whatever their labels."""
+    """Rows with the same responses in the same order are treated as the same, whatever their labels."""
     one, two = first.training, other.training
     assert one is not None
     assert two is not None
@@ -129,14 +130,15 @@ def _refuse_response(a: str, first: Subject, b: str, other: Subject) -> None:
             continue
         if not one.index[one.kept].equals(two.index[two.kept]):
             raise SpecError(
-                f"{a!r} and {b!r} are of different rows, though of as many: their labels differ, since other rows were "
-                "dropped or the data are others. Drop the rows in which any column of either model is missing, and fit "
+                f"{a!r} and {b!r} were fitted to different rows: the numbers of rows are equal, but their "
+                f"labels differ, because different rows were dropped or the data differ. Drop the rows in which "
+                f"any column of either model is missing, and fit "
                 "both again."
             )
         raise SpecError(
-            f"{a!r} and {b!r} differ in the {what}: its values, limits or weights are not the same in every row, "
-            "and evidence of different data is not comparable. A logarithm is compared by writing the response as "
-            "it is, with family='lognormal'."
+            f"{a!r} and {b!r} differ in the {what}: its values, limits or weights are not the same in every "
+            f"row. Evidence of different data is not comparable. To compare with a model of log(y), fit y with "
+            f"family='lognormal'."
         )
 
 

@@ -32,7 +32,7 @@ CRITERIA = {
     "log_evidence": Criterion(1, 1.0, True, "every fit with a posterior has it"),
     "elbo": Criterion(1, 1.0, True, "every fit with a posterior has it"),
     "log_evidence_integrated": Criterion(
-        1, 1.0, True, "it takes proper priors of all hyper-parameters, and an average over them"
+        1, 1.0, True, "it requires proper priors for all hyper-parameters, and averages over them"
     ),
     "loo": Criterion(1, 1.0, False, "it takes the rows of a fit, and draws of its parameters", True),
     "waic": Criterion(1, 1.0, False, "it takes the rows of a fit, and draws of its parameters", True),
@@ -49,10 +49,10 @@ EVIDENCE = "evidence"  # averaged over hyper-parameters where every fit has that
 def compare(results: Mapping[str, Any] | Sequence[Any], by: str = EVIDENCE) -> pd.DataFrame:
     """Rank fitted models of the same rows and the same response.
 
-    Evidence is in the units of the response as written, so ``family="gaussian"`` and ``"lognormal"`` on one response
-    may stand side by side. Estimates of different methods may not, but every method gives a lower bound:
-    ``by="elbo"``. ``"loo"`` and ``"waic"`` compare how well rows are predicted that a fit of any kind has not seen.
-    Criteria of competing risks are sums over the causes.
+    Evidence is in the units of the response as written, so ``family="gaussian"`` and ``"lognormal"`` for the same
+    response can be compared. Evidence by different methods cannot, but every method gives a lower bound: ``by="elbo"``.
+    ``"loo"`` and ``"waic"`` compare predictions of rows that the fit has not seen, for fits of any kind. Criteria of
+    competing risks are sums over the causes.
 
     Parameters
     ----------
@@ -79,10 +79,10 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = EVIDENCE) -> p
     Warns
     -----
     UserWarning
-        If the linear columns differ: the priors of their coefficients are part of the evidence. ``x`` against
-        ``x + gp(x)`` asks for the curve alone.
+        If the linear columns differ: the priors of their coefficients are part of the evidence. Compare ``x`` with ``x
+        + gp(x)`` to test for a smooth effect.
     ApproximationWarning
-        If ``"loo"`` or ``"waic"`` of some rows is not to be trusted.
+        If ``"loo"`` or ``"waic"`` is unreliable for some rows.
 
     References
     ----------
@@ -131,12 +131,12 @@ def name_results(results: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
         formulas = [str(getattr(fit, "formula", "")).strip() for fit in results]
         fits = dict(zip(distinct(formulas), results, strict=True))
     else:
-        raise SpecError(f"compare() takes a dict or a list of fitted models, not {type(results).__name__}.")
+        raise SpecError(f"compare() requires a dict or a list of fitted models, not {type(results).__name__}.")
     if not fits:
-        raise SpecError("compare() takes at least one fitted model.")
+        raise SpecError("compare() requires at least one fitted model.")
     for name, fit in fits.items():
         if not hasattr(fit, "evidence_kind"):
-            raise SpecError(f"compare() takes fitted models, and {name!r} is of type {type(fit).__name__}.")
+            raise SpecError(f"compare() requires fitted models, but {name!r} is of type {type(fit).__name__}.")
     return fits
 
 
@@ -153,7 +153,7 @@ def distinct(names: Iterable[str]) -> list[str]:
 
 
 def check_by(by: Any) -> None:
-    """Refuse what is no criterion."""
+    """Raise an error for an unknown criterion."""
     if not isinstance(by, str) or by not in (EVIDENCE, *CRITERIA):
         raise SpecError(f"by={by!r} is not supported; choose one of {', '.join(map(repr, (EVIDENCE, *CRITERIA)))}.")
 
@@ -192,14 +192,15 @@ def _values(fits: dict[str, Any], by: str) -> Array:
 
 
 def _warn_columns(subjects: dict[str, Subject]) -> None:
-    """Say so where some models have linear columns that others have not."""
+    """Warn where some models have linear columns that others have not."""
     every = [subject.columns for subject in subjects.values()]
     somewhere = dict.fromkeys(name for columns in every for name in columns)
     columns = [name for name in somewhere if not all(name in columns for columns in every)]
     if columns:
         warnings.warn(
-            f"The linear columns differ ({', '.join(columns)}), and the priors of their coefficients enter the "
-            "evidence: a wider prior lowers it. Set priors= where the difference decides. To test a smooth effect "
+            f"The linear columns differ ({', '.join(columns)}), and the priors of their coefficients are part "
+            f"of the evidence: a wider prior lowers it. Set priors= if the ranking depends on this. To test a "
+            f"smooth effect "
             "against a linear one, compare 'x' with 'x + gp(x)'.",
             UserWarning,
             stacklevel=user_level(),
@@ -250,7 +251,9 @@ def _by_row(fits: dict[str, Any], by: str) -> tuple[Array, list[str], Array, Arr
         warn_of(elpd, f" of {name!r}")
     elpds = list(found.values())
     if len({elpd.unit for elpd in elpds}) > 1:
-        raise SpecError(f"by={by!r}: some fits leave out subjects, by id=, and others rows. Give all of them id=.")
+        raise SpecError(
+            f"by={by!r}: some fits leave out subjects (id=) and others leave out rows. Fit all of them with id=."
+        )
     used = elpds[0].pointwise["elpd"].notna()
     weight = elpds[0].pointwise["weight"][used].to_numpy()
     rows = np.column_stack([elpd.pointwise["elpd"].dropna().to_numpy() for elpd in elpds])

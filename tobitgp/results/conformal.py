@@ -42,12 +42,12 @@ class ConformalIntervals:
     what : str
         ``"uncensored"`` or ``"observed"``, what the intervals are of.
     below, above : (n,) ndarray
-        Predicted probabilities of a lower value than that of each calibration row, ascending: the least and the
-        greatest that what is known of it allows.
+        Predicted probabilities of a lower value than that of each calibration row, ascending: the smallest and the
+        largest that its limits allow.
     n_censored : int
         Calibration rows that are censored.
     least : float
-        Where responses begin, on their scale.
+        Lower end of the support of the response.
     """
 
     results: Any
@@ -75,7 +75,7 @@ class ConformalIntervals:
         Returns
         -------
         tuple of float
-            Of the lower and of the upper end.
+            Orders of the lower and of the upper end.
 
         Raises
         ------
@@ -108,9 +108,9 @@ class ConformalIntervals:
         Parameters
         ----------
         new : DataFrame or dict of columns
-            With the columns right of ``~``, of ``what="observed"`` those of the limits too.
+            With the columns on the right-hand side of the formula and, for ``what="observed"``, those of the limits.
         interval, side
-            As of :meth:`levels`.
+            As for :meth:`levels`.
 
         Returns
         -------
@@ -121,15 +121,15 @@ class ConformalIntervals:
         Raises
         ------
         SpecError
-            As of :meth:`levels`, and if limits are unknown that ``what="observed"`` needs.
+            As for :meth:`levels`, and if limits are unknown that ``what="observed"`` needs.
         DataError, UnseenLevelError
             If the new data cannot be used.
 
         Warns
         -----
         ApproximationWarning
-            If an end that ``side`` includes is not finite: too few calibration rows, too many of them without a known
-            end on that side, or a quantile of the fit that is infinite.
+            If an end that ``side`` includes is not finite: there are too few calibration rows, too many of them have no
+            known end on that side, or a quantile of the fit is infinite.
         """
         low, high = self.levels(interval, side)
         asked = self.results._ask(new, instead="what='uncensored'")
@@ -155,12 +155,12 @@ class ConformalIntervals:
         for name in without:
             if rows[name]:
                 of = f"{rows[name]} of the {self.nobs} calibration rows {'has' if rows[name] == 1 else 'have'}"
-                said += f" {of} no known {name} end, being {_ROWS[name]} or beyond all predictions."
+                said += f" {of} no known {name} end because they are {_ROWS[name]} or beyond all predictions."
         if most and left_out:
             said += f" At most {left_out - 1} may for this interval."
         elif not most:
             fewest = math.ceil(_ends(side) / (1.0 - interval) - _ROUNDING) - 1
-            said += f" It requires {fewest} calibration rows, and there are {self.nobs}. Use more rows."
+            said += f" It requires {fewest} calibration rows, but there are only {self.nobs}. Use more rows."
         return f"{said} {self._instead(without, most, side)}"
 
     def _instead(self, without: Sequence[str], most: int, side: str) -> str:
@@ -176,7 +176,7 @@ class ConformalIntervals:
     def _quantile(self, new: Frame, level: float, asked: Asked) -> Array:
         if 0.0 < level < 1.0:
             with warnings.catch_warnings():
-                if self.results._never:  # infinite ends have a warning of their own
+                if self.results._never:  # infinite ends have a separate warning
                     warnings.simplefilter("ignore", ApproximationWarning)
                 found = self.results.predict(new, "quantile", q=level)
             return np.asarray(found, dtype=np.float64)[asked.usable]
@@ -194,32 +194,32 @@ class ConformalIntervals:
 
 @reads_frames
 def conformalise(results: Fit, calibration: Frame, what: str = "uncensored") -> ConformalIntervals:
-    r"""Make intervals of new responses that cover as often as they say, by rows that the fit has not seen.
+    r"""Make intervals of new responses with guaranteed coverage, from rows that the fit has not seen.
 
-    Each calibration row has a score, the predicted probability :math:`u_i = F(y_i | x_i)` of a value below its own,
-    and intervals end at the fit's quantiles whose orders are order statistics of the scores: with n rows and
-    :math:`k = \lfloor (n + 1) \alpha / 2 \rfloor` the k-th smallest and the k-th largest. A censored row has the
-    worst score that its limits allow, at each end that one: 0 for the lower end and :math:`F(l)` for the upper one if
-    all that is known is that it lies below l. Then
+    Each calibration row has a score, the predicted probability :math:`u_i = F(y_i | x_i)` of a value below its own, and
+    intervals end at the fit's quantiles whose orders are order statistics of the scores: with n rows and :math:`k =
+    \lfloor (n + 1) \alpha / 2 \rfloor` the k-th smallest and the k-th largest. A censored row has the most conservative
+    score that its limits allow at each end: if it lies below l, 0 for the lower end and :math:`F(l)` for the upper one.
+    Then
 
     .. math:: P(y \in [\text{lower}, \text{upper}]) \ge 1 - \alpha,
 
-    over calibration sets and new rows that are exchangeable with them, whatever the model, the noise and the reason
-    for censoring. It is no statement about each value of the inputs, and of rows that entered late or passed a
-    ``truncate()`` one about rows that do. Where more than :math:`\alpha / 2` of the rows
-    are censored at one side no end on that side can be promised, and it is infinite; ``side="upper"`` of rows below
-    detection limits, and ``side="lower"`` of survival times, stay finite.
+    over calibration sets and new rows that are exchangeable with them, whatever the model, the noise and the reason for
+    censoring. The statement does not hold for each value of the inputs. With late entry or ``truncate()`` it is about
+    rows that are in the window. If more than :math:`\alpha / 2` of the rows are censored on one side, no end on that
+    side is guaranteed, and it is infinite; ``side="upper"`` of rows below detection limits, and ``side="lower"`` of
+    survival times, stay finite.
 
-    ``what="observed"`` is the response as the instrument shows it, clipped at the limits of each row; rows at a limit
-    are then known, and coverage lies within ``1 / (n + 1)`` of what was asked for but for rows at the limits, which
-    may be covered more often.
+    ``what="observed"`` is the response as recorded, clipped at the limits of each row. Rows at a limit are then known,
+    and coverage is within ``1 / (n + 1)`` of the requested level, except that rows at the limits may be covered more
+    often.
 
     Parameters
     ----------
     calibration : DataFrame or dict of columns
         Rows that are not among those of the fit, with all columns of the formula.
     what : {"uncensored", "observed"}
-        The response as it is, or as the instrument shows it.
+        The response before censoring, or as recorded.
 
     Returns
     -------
@@ -229,14 +229,14 @@ def conformalise(results: Fit, calibration: Frame, what: str = "uncensored") -> 
     Raises
     ------
     SpecError
-        For another ``what``, fits whose rows are parts of the time of subjects, one cause of several, and counts.
+        For an unknown ``what``, start-stop rows, one cause of several, and counts.
     DataError
         If the rows cannot be used.
 
     Warns
     -----
     ApproximationWarning
-        If these are all the rows of the fit, of which nothing follows about new ones.
+        If the calibration rows are the rows of the fit, in which case coverage of new rows is not guaranteed.
 
     References
     ----------
@@ -260,10 +260,10 @@ def conformalise(results: Fit, calibration: Frame, what: str = "uncensored") -> 
     if what not in _WHATS:
         raise SpecError(f"what={what!r} has no conformal intervals; choose one of {', '.join(map(repr, _WHATS))}.")
     if results._of_subjects or results._of_cause:
-        raise SpecError("conformalise() needs rows that are observed by themselves: no id=, and no competing causes.")
+        raise SpecError("conformalise() requires independent rows. It does not support id= and competing risks.")
     times = results._time_rows(calibration, (), bands=False).times
     if times.discrete:
-        raise SpecError("Counts have no conformal intervals: these are of responses that take every value.")
+        raise SpecError("conformalise() does not support counts: conformal intervals require a continuous response.")
     scored = results._read_scored(calibration, "conformalise()")
     seen = scored.response
     _warn_training(results, seen)
@@ -278,15 +278,15 @@ def conformalise(results: Fit, calibration: Frame, what: str = "uncensored") -> 
 
 
 def _warn_training(results: Fit, seen: CensoredResponse) -> None:
-    """Say that the rows are those of the fit."""
+    """Warn that the rows are those of the fit."""
     training = results.parts.training
     if training is None:
         return
     ends = ((training.response.lower, seen.lower), (training.response.upper, seen.upper))
     if all(np.array_equal(fitted, given) for fitted, given in ends):
         warnings.warn(
-            "conformalise() was given the rows of the fit itself, to which it is closer than to new ones: intervals "
-            "may be too narrow. Fit to some rows, and calibrate with the others.",
+            "conformalise() was given the rows of the fit. The model fits them better than new rows, so that "
+            "intervals may be too narrow. Fit to some rows and calibrate with the others.",
             ApproximationWarning,
             stacklevel=user_level(),
         )

@@ -39,7 +39,7 @@ class Change:
     value: Array | None = None  # (n,), of a column of numbers
 
     def multiplier(self, *, by_share: bool) -> Array:
-        """What a change of each row is multiplied by, (n,): the value of a column that changes by shares of it."""
+        """Factor of the change of each row, (n,): the value of a column with proportional changes."""
         return self.value if by_share and self.value is not None else np.ones_like(self.width)
 
 
@@ -57,7 +57,9 @@ def rows_at(parts: Source, at: Any, *, need_limits: bool, need_response: bool = 
     """Rows that ``at`` names."""
     names = list(parts.facts.columns)
     if not names and parts.state.input_names:
-        raise SpecError("This fit holds no training rows, from which the columns and their steps are taken.")
+        raise SpecError(
+            "This fit holds no training rows, which marginal effects require. Fit again and do not remove them."
+        )
     response = None
     if isinstance(at, str) and at == "overall":
         if parts.covariates is None:
@@ -78,9 +80,11 @@ def rows_at(parts: Source, at: Any, *, need_limits: bool, need_response: bool = 
             raise SpecError("at= has no row without missing values.")
         weight, limits = np.ones(len(frame)), asked.limits
     else:
-        raise SpecError(f"at={at!r}: 'overall', 'mean', of a regression 'design', or a DataFrame of rows is needed.")
+        raise SpecError(f"at={at!r}: at must be 'overall', 'mean', 'design' (regressions only) or a DataFrame of rows.")
     if need_response and response is None:
-        raise SpecError(f"what='conditional' is given observed rows, and at={at!r} does not select any.")
+        raise SpecError(
+            f"what='conditional' requires observed rows, and at={at!r} does not select any. Use at='overall'."
+        )
     return ChangedRows(frame, weight / weight.sum(), limits() if need_limits else no_limits(len(frame)), response)
 
 
@@ -99,7 +103,7 @@ def column_levels(parts: Source, name: str) -> list[Any] | None:
 
 
 def changing(parts: Source, variables: Any = None) -> list[str]:
-    """Columns of linear and process terms, and of the noise scale, all or those that are asked for; no dates."""
+    """Columns of linear and process terms, and of the noise scale, all or those requested; no dates."""
     scale = () if parts.state.scale is None else parts.state.scale.spec.names("linear")
     names = list(dict.fromkeys((*parts.spec.names("linear", "gp", "by"), *scale)))
     if variables is not None:
@@ -107,7 +111,9 @@ def changing(parts: Source, variables: Any = None) -> list[str]:
         wrong = [name for name in chosen if name not in names]
         if wrong or not chosen:
             close = nearest(str(wrong[0]), names) if wrong else ""
-            raise SpecError(f"variables={variables!r}{close}: columns among {', '.join(map(repr, names))} are needed.")
+            raise SpecError(
+                f"variables={variables!r}{close}: variables must be columns among {', '.join(map(repr, names))}."
+            )
         names = [name for name in names if name in chosen]
     dates = [name for name in names if parts.facts.columns[name].kind == "date"]
     if dates:

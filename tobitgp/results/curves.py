@@ -1,4 +1,4 @@
-"""Curves of survival and hazard over time, in lifelines' words."""
+"""Curves of survival and hazard over time, as in lifelines."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from tobitgp.typing import Array, BoolArray, Frame
 
 Excluded = str | Sequence[str]
 _NET = (
-    "This is net survival, for one cause as if the others did not occur: one minus it is not the probability of an "
-    "event. Use predict_cumulative_incidence() of all causes for that."
+    "This is net survival: survival of one cause as if the others did not occur. One minus net survival is not "
+    "the probability of an event. Use predict_cumulative_incidence() of all causes for that."
 )
 _AVERAGED = 1_000_000  # rows times times that an average holds at once
 
@@ -51,54 +51,52 @@ def predict_survival_function(
 ) -> pd.DataFrame:
     r"""Probability that the response before censoring lies above each time: (SUR1) and (SUR3) of the theory pages.
 
-    Of a process and a mixture that of the predictive distribution, in which f, the noise and the hyper-parameters are
-    integrated over their posterior; of a regression that at the estimates. Rows that entered late are given the
-    distribution of those who enter at once.
+    For processes and mixtures this is the predictive distribution, with f, the noise and the hyper-parameters
+    integrated over their posterior; for regressions it is evaluated at the estimates. Late entry of a row is ignored.
 
     Parameters
     ----------
     df : DataFrame or dict of columns, optional
-        By default the training data; of a mixture, whose rows are all the same, one row called 0.
+        By default the training data; for a mixture, whose rows are all the same, one row called 0.
     times : list of float, optional
         On the scale of the response; the distinct training durations by default.
     conditional_after : float, or one for each row (a Series by its labels), optional
-        Time survived already, on the scale of the response, a; ``times`` are then remaining times, and survival
-        is :math:`S(a + t) / S(a)`. Of a posterior both are means over it: the predictive probability of a new row,
-        which has survived a. ``standardise()`` has the mean of the ratio, an average with unknown parameters.
+        Time a survived so far, on the scale of the response; ``times`` are then remaining times, and survival is
+        :math:`S(a + t) / S(a)`. With a posterior, numerator and denominator are posterior means, which gives the
+        predictive probability for a new row that has survived a. ``standardise()`` gives the mean of the ratio instead.
     interval : float, optional
-        Probability of pointwise bands, which say how well the curve given the parameters is known. Of a process
-        they hold posterior quantiles of :math:`S(t | f, \sigma)`, or of its ratio, (SUR8) and (SUR10); else they are
-        normal in the logit, by the delta method (SUR7).
+        Probability of pointwise bands for the curve given the parameters. For a process they are posterior quantiles of
+        :math:`S(t | f, \sigma)`, or of its ratio, (SUR8) and (SUR10). Otherwise they are normal in the logit, by the
+        delta method (SUR7).
     exclude : str or list of str
         Terms to set to zero.
     id : str, optional
-        The column that names the subject of each row, whose rows (start, stop] follow each other with covariates that
-        change, for a curve of each subject: of ``family="ph"`` by the sum of hazards, of regressions of log time by
-        the accelerated time, from time 0 on. ``df`` has the columns of start and stop of the formula's
-        ``Surv(start, stop, event)``; the last stop may be infinite. The path is taken as given: where it says that the
-        subject lives, as a blood value that is measured as long as it does (an internal covariate), this is no
-        probability of survival.
+        Column of subjects whose covariates change from row to row (start, stop], for one curve per subject.
+        ``family="ph"`` sums hazards; regressions of log time use accelerated time from time 0 on. ``df`` must have the
+        start and stop columns of ``Surv(start, stop, event)``; the last stop may be infinite. The path of covariates is
+        treated as known. If it implies that the subject is alive (an internal covariate, such as a blood value), the
+        curve is not a probability of survival.
 
     Returns
     -------
     DataFrame
-        Probabilities: times in the index, a column for each row, NaN where inputs are missing; with ``interval``
-        the columns are ``(row, mean|median|lower|upper)``. The mean is that of a new response; the median has the
-        band around it, and the mean may lie outside. With ``id`` a column for each subject, NaN before its first
-        start and after its last stop; from a later start on survival is given that of this.
+        Probabilities: times in the index, a column for each row, NaN where inputs are missing; with ``interval`` the
+        columns are ``(row, mean|median|lower|upper)``. The mean is that of a new response. The band surrounds the
+        median, and the mean may lie outside it. With ``id`` there is a column for each subject, NaN before its first
+        start and after its last stop; if the first start is above 0, survival is conditional on surviving to it.
 
     Raises
     ------
     SpecError
-        For times that are no finite numbers, an interval outside (0, 1), a dask DataFrame, or lacking training rows;
-        with ``id`` for fits of another kind, and ``conditional_after``.
+        For times that are not finite numbers, an interval outside (0, 1), a dask DataFrame, or missing training rows;
+        with ``id``, for fits that do not support it and for ``conditional_after``.
     DataError, UnseenLevelError
         If the rows cannot be used.
 
     Warns
     -----
     ApproximationWarning
-        If these are results of one of several causes, whose survival is net survival.
+        For results of one of several causes, whose survival is net survival.
 
     Examples
     --------
@@ -133,17 +131,17 @@ def predict_cumulative_hazard(
     Parameters
     ----------
     df, times, conditional_after, interval, exclude, id
-        As of :meth:`predict_survival_function`.
+        As for :meth:`predict_survival_function`.
 
     Returns
     -------
     DataFrame
-        In no units, with the index and the columns of :meth:`predict_survival_function`.
+        Dimensionless, with the index and the columns of :meth:`predict_survival_function`.
 
     Raises
     ------
     SpecError, DataError, UnseenLevelError
-        As of :meth:`predict_survival_function`.
+        As for :meth:`predict_survival_function`.
 
     Examples
     --------
@@ -171,14 +169,14 @@ def predict_hazard(
 ) -> pd.DataFrame:
     """Hazard :math:`p(t) / S(t)` of the response before censoring, density over survival: (SUR2) of the theory pages.
 
-    That of a new response whose parameters are uncertain weights them by survival, so that at late times it may lie
-    below the band of the hazard given the parameters, in which every draw of them counts the same at all times. Bands
+    The hazard of a new response averages over uncertain parameters with weights proportional to survival. At late times
+    it may therefore lie below the band of the hazard given the parameters, in which all draws have equal weights. Bands
     by the delta method are normal in its logarithm.
 
     Parameters
     ----------
     df, times, conditional_after, interval, exclude, id
-        As of :meth:`predict_survival_function`.
+        As for :meth:`predict_survival_function`.
 
     Returns
     -------
@@ -188,7 +186,7 @@ def predict_hazard(
     Raises
     ------
     SpecError, DataError, UnseenLevelError
-        As of :meth:`predict_survival_function`.
+        As for :meth:`predict_survival_function`.
 
     Examples
     --------
@@ -241,7 +239,7 @@ def _curve(
 
 
 def read_grid(results: Fit, times: Any) -> Array:
-    """Times that are asked about, the distinct training durations by default."""
+    """Times requested, the distinct training durations by default."""
     if times is not None:
         return read_times(times)
     if results.parts.training is None:
@@ -275,7 +273,7 @@ def rows_of(results: Fit, df: Frame | None, exclude: Any = (), *, bands: bool = 
 
 
 def warn_of_tail(results: Fit, times: Array) -> None:
-    """Say that an area rests on times that nobody was followed to."""
+    """Warn that an area depends on times that no one was followed to."""
     if results.parts.training is None or results._averages_warn:
         return
     ends = np.concatenate(results._training_ends()[:2])
@@ -294,7 +292,9 @@ def read_paths(
 ) -> tuple[Paths, pd.Index, BoolArray]:
     """Rows of new data as paths, with the names of all subjects and which of them have values in all rows."""
     if df is None:
-        raise SpecError("id= takes df=, rows of subjects with the columns of Surv(start, stop, event) but the event.")
+        raise SpecError(
+            "id= requires df= with the rows of the subjects and the start and stop columns of Surv(start, stop, event)."
+        )
     parts, frame = results.parts, pd.DataFrame(df)
     subject, (start, stop) = read_subjects(id, frame), _read_ends(results, frame)
     asked = ask(parts, frame, exclude)
@@ -317,11 +317,15 @@ def _read_ends(results: Fit, frame: pd.DataFrame) -> tuple[Array, Array]:
     """Start, from time 0 on, and stop of rows, NaN where they are missing."""
     spec = results.parts.spec
     if spec.response.kind != "surv" or spec.truncation is None:
-        raise SpecError(f"id= is of rows from start to stop, and this fit was written {spec.response.label}.")
+        raise SpecError(
+            f"id= requires a fit of Surv(start, stop, event), and this fit was written {spec.response.label}."
+        )
     names = spec.names("window", "response")
     lacking = [name for name in names if name not in frame.columns]
     if lacking:
-        raise SpecError(f"id= needs the start and stop of each row; the new data lack {', '.join(map(repr, lacking))}.")
+        raise SpecError(
+            f"id= requires the start and stop of each row. The new data lack {', '.join(map(repr, lacking))}."
+        )
     table = read_table(frame, names)
     start, stop = (evaluate(of, table) for of in (spec.truncation.lower, spec.response.value) if of is not None)
     return np.maximum(start, 0.0), stop

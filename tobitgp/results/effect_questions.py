@@ -1,4 +1,4 @@
-"""What marginal effects are of: a number asked of the response in rows, and whether changes of it are proportional."""
+"""Quantities of marginal effects: a functional of the response in rows, and whether its changes are proportional."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Effect(NamedTuple):
     rounding: float = 0.0  # of the value, below which a difference of numbers says nothing
 
     def rounded(self) -> Effect:
-        """The same with 0 for what rounding may have made."""
+        """The same with 0 for effects below rounding error."""
         value = np.where(np.abs(self.value) <= self.rounding, 0.0, self.value)
         return self._replace(
             value=value, variance=np.where(np.sqrt(self.variance) <= self.rounding, 0.0, self.variance)
@@ -87,11 +87,11 @@ class EffectRequest(NamedTuple):
         return location or not (symmetric and (middle or (self.what == "uncensored" and not positive)))
 
     def label(self, contrast: str) -> str:
-        """Of a contrast in a table."""
+        """Label of a contrast in a table."""
         return f"{self.method[:2]}/{self.method[2:]}" if contrast == SLOPE else contrast
 
     def question(self, positive: bool, rows: ChangedRows) -> Question:
-        """Of rows."""
+        """The functional in rows."""
         n = len(rows.limits.lower)
         at = np.full(n, self.value)
         if self.what == "sigma":
@@ -111,7 +111,7 @@ class EffectRequest(NamedTuple):
         return QUESTIONS[self.what](positive, *(rows.limits if self.what == "observed" else ()))
 
     def between(self, mass: Array, mean: Array) -> Array:
-        """The one asked for of the probability of lying between the limits and the mean there."""
+        """The requested one of the probability of lying between the limits and the mean there."""
         return mean if self.what == "truncated" else mass
 
     def scaled(self, number: Array) -> Array:
@@ -121,13 +121,13 @@ class EffectRequest(NamedTuple):
         wrong = int((~(np.atleast_2d(number) > 0.0)).any(axis=0).sum())
         if wrong:
             raise SpecError(
-                f"method={self.method!r} is of changes of log y, and what={self.what!r} is not positive in {wrong} "
-                f"of the rows; use method={'d' + self.method[1:]!r}, or a prediction that is positive."
+                f"method={self.method!r} takes the logarithm of the prediction, and what={self.what!r} is not "
+                f"positive in {wrong} of the rows. Use method={'d' + self.method[1:]!r}, or a positive prediction."
             )
         return np.log(number)
 
     def of_row(self, question: Question) -> Callable[[Any], Array]:
-        """What is asked of distributions in rows."""
+        """The requested functional of the distributions in rows."""
         return lambda y: self.scaled(question.number(y))
 
     def of_points(self, question: Question, nodes: Nodes, J: int) -> Array:
@@ -139,7 +139,7 @@ class EffectRequest(NamedTuple):
         return self.scaled(by_point(nodes, nodes.values(question), J))
 
     def of_all(self, question: Question, nodes: Nodes) -> Array:
-        """The same of the average over design points, (n,)."""
+        """The same for the average over design points, (n,)."""
         if self.what == "sigma":
             return self.scaled(np.exp(nodes.weight @ (np.log(nodes.sigma) + 0.0 * nodes.mean)))
         if self.what in BETWEEN:
@@ -167,14 +167,14 @@ def by_point(nodes: Nodes, values: Array, J: int) -> Array:
 
 
 def read_asked(positive: bool, what: Any, method: Any, q: Any, below: Any, above: Any, times: Any) -> EffectRequest:
-    """What is asked for, checked."""
+    """The checked request."""
     if method not in METHODS:
         raise SpecError(f"method={method!r} is not supported; choose one of {', '.join(map(repr, METHODS))}.")
     offered = (*whats(WHATS), *(AT_TIMES if positive else ()))
     what = check_what(what, offered, " by marginal effects")
     if what in AT_TIMES:
         if not isinstance(times, (int, float, np.number)) or not 0.0 < times < np.inf:
-            raise SpecError(f"what={what!r} needs times=, one positive time.")
+            raise SpecError(f"what={what!r} requires times=, one positive time.")
         read_questions(what, q, below, above)
         return EffectRequest(what, method, float(times), what == "survival")
     if times is not None:
@@ -183,6 +183,6 @@ def read_asked(positive: bool, what: Any, method: Any, q: Any, below: Any, above
         )
     asks, listed = read_questions(what, q, below, above)
     if listed:
-        raise SpecError("Marginal effects are on one number: give q=, below= or above= one number.")
+        raise SpecError("Marginal effects support one value at a time: q=, below= and above= must be single numbers.")
     value = float(next(iter(asks))) if what in ("quantile", "prob") else np.nan
     return EffectRequest(what, method, value, above is not None)

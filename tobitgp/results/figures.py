@@ -15,16 +15,18 @@ from tobitgp.results.terms import term_columns
 
 
 def plot(results: Any, ax: Any = None, *, x: str | None = None, interval: float | None = 0.95) -> Any:
-    """Fit, data, limits and band, a panel for each input of a ``gp()`` term, without random intercepts.
+    """Draw the fit with its band, the data and their limits, a panel for each input of a ``gp()`` term.
+
+    Random intercepts are left out.
 
     Parameters
     ----------
     ax : matplotlib axes, optional
-        To draw on, where there is one panel; new ones without.
+        Axes to draw on if there is one panel; new axes by default.
     x : str, optional
         Input to show.
     interval : float or None
-        Probability of the band.
+        Probability of the band, or None for no band.
 
     Returns
     -------
@@ -33,7 +35,7 @@ def plot(results: Any, ax: Any = None, *, x: str | None = None, interval: float 
     Raises
     ------
     SpecError
-        If ``ax`` is no matplotlib axes, there are several panels for it, or ``x`` is no input.
+        If ``ax`` is not a matplotlib axes object, there are several panels for it, or ``x`` is not an input.
 
     Examples
     --------
@@ -49,11 +51,11 @@ def plot(results: Any, ax: Any = None, *, x: str | None = None, interval: float 
 
 
 def plot_terms(results: Any, *, interval: float | None = 0.95, sharey: bool = True) -> Any:
-    """Each term of f along each of its columns, with its band, on the scale of f that the label names.
+    """Draw each term of f along each of its columns, with its band, on the scale of f.
 
-    A column of numbers gives a curve over ticks at the data, a factor or a group a point for each level, a process
-    of two columns a surface, a term with a known period one period. What else a term depends on is held at its
-    median, or most frequent level, as a line above the panel says.
+    A column of numbers gives a curve with ticks at the data, a factor or group a point for each level, a process of two
+    columns a surface, and a periodic term one period. Other columns of a term are held at their median or most frequent
+    level, as the text above the panel states.
 
     Parameters
     ----------
@@ -101,31 +103,31 @@ def plot_effect(
     average: bool = False,
     interval: float | None = 0.95,
 ) -> Any:
-    """A predicted number along one column, with its band, over what is known of the rows.
+    """Draw a prediction along one column, with its band, over the data.
 
     A column of numbers gives a curve, a factor a point with a bar for each level. Other columns are held at their
-    median, or most frequent level, as a line above the axes says; random effects are left out. Responses of the rows
-    are drawn by kind of censoring; where a probability is drawn, ticks at the bottom stand for them.
+    median or most frequent level, as the text above the axes states; random effects are left out. Responses are drawn
+    by type of censoring; if a probability is drawn, ticks at the bottom show the rows.
 
     Parameters
     ----------
     x : str, optional
-        A column of the model; its only one without.
+        A column of the model; may be left out if there is only one.
     what : str
         ``"median"``, ``"mean"``, ``"quantile"``, ``"survival"`` or ``"risk"`` at ``times``, ``"latent"``,
-        ``"observed"``, ``"sigma"`` or, of a cure model, ``"cured"``; with ``average`` one that ``standardise()`` has.
+        ``"observed"``, ``"sigma"`` or, for a cure model, ``"cured"``; with ``average`` a quantity of ``standardise()``.
     ax : matplotlib axes, optional
-        To draw on; new ones without.
+        Axes to draw on; new axes by default.
     times : float or list of float, optional
-        Of survival and risk, on the scale of the response: a curve for each.
+        Times of survival and risk, on the scale of the response: a curve for each.
     q : float or list of float, optional
         Orders of quantiles, between 0 and 1: a curve for each.
     by : str, optional
         A factor of up to eight levels: a curve for each.
     at : dict, optional
-        Values at which other columns are held instead.
+        Values at which to hold other columns.
     average : bool
-        Average the number over the rows of the fit, all of which are given a value of ``x``, by ``standardise()``.
+        Average the prediction over the rows of the fit, with ``x`` set to each value, by ``standardise()``.
     interval : float or None
         Probability of the pointwise intervals.
 
@@ -136,8 +138,8 @@ def plot_effect(
     Raises
     ------
     SpecError
-        If ``x`` or ``by`` is no column, ``times`` or ``q`` are lacking or needless, more than eight curves are asked
-        for, the kind of fit has no such prediction, or the fit holds no training rows.
+        If ``x`` or ``by`` is not a column, ``times`` or ``q`` are missing or unnecessary, more than eight curves are
+        requested, the fit does not support the prediction, or the fit holds no training rows.
 
     References
     ----------
@@ -159,7 +161,8 @@ def plot_effect(
         columns = list(map(str, results.parts.covariates.columns))
         if len(columns) != 1:
             raise SpecError(
-                f"plot_effect() takes the column along which to draw; this model has {', '.join(columns) or 'none'}."
+                f"plot_effect() requires x=, the column along which to draw. This model has "
+                f"{', '.join(columns) or 'none'}."
             )
         x = columns[0]
     if check_flag("average", average):
@@ -167,9 +170,9 @@ def plot_effect(
     else:
         what = check_what(what, EFFECTS, " of an effect")
     if (times is None) == (what in ("survival", "risk") or (average and what == "rmst")):
-        raise SpecError(f"what={what!r} {'needs' if times is None else 'takes no'} times=.")
+        raise SpecError(f"what={what!r} {'requires' if times is None else 'takes no'} times=.")
     if not isinstance(at, Mapping | None):
-        raise SpecError(f"at={at!r}: a dict of columns and their values is needed.")
+        raise SpecError(f"at={at!r}: at must be a dict of columns and their values.")
     asked: dict[str, Any] = {} if times is None else {"times": read_times(times)}
     asked |= {} if q is None else {"q": q}
     if average and q is not None:
@@ -181,10 +184,10 @@ def plot_effect(
 def plot_forest(
     results: Fit, hazard_ratios: bool | None = None, terms: Any = None, *, alpha: float = 0.05, ax: Any = None
 ) -> Any:
-    """Coefficients or hazard ratios with their intervals, a row for each.
+    """Forest plot: coefficients or hazard ratios with their intervals, a row for each.
 
-    Factors have a row without a bar for their reference level. A process has a row for each of its inputs: its value
-    below which 90% of the training inputs lie against that below which 10% lie. Numbers stand at the right.
+    Factors have a row without a bar for their reference level. A process has a row for each of its inputs, which
+    compares the 90% quantile of the training inputs with the 10% quantile. The numbers are printed on the right.
 
     Parameters
     ----------
@@ -192,11 +195,11 @@ def plot_forest(
         Hazard ratios (odds ratios of log-logistic times) on a logarithmic axis, or coefficients. By default models of
         hazards show ratios, all others coefficients.
     terms : str or list of str, optional
-        Terms of the formula, or columns of the linear part; without all but random effects and the intercept.
+        Terms of the formula, or columns of the linear part; by default all except random effects and the intercept.
     alpha : float
-        Probability left out of the intervals, between 0 and 1.
+        Significance level: intervals have probability ``1 - alpha``.
     ax : matplotlib axes, optional
-        To draw on; new ones without.
+        Axes to draw on; new axes by default.
 
     Returns
     -------
@@ -205,12 +208,13 @@ def plot_forest(
     Raises
     ------
     SpecError
-        As of :meth:`hazard_ratios`, or if ``ax`` is no matplotlib axes.
+        As for :meth:`hazard_ratios`, or if ``ax`` is not a matplotlib axes object.
 
     Warns
     -----
     ApproximationWarning
-        As of :meth:`hazard_ratios`, if ratios are drawn; those that are 0 or infinite are at the edge of the axis.
+        As for :meth:`hazard_ratios`, if ratios are drawn. Ratios that are 0 or infinite are drawn at the edge of the
+        axis.
 
     References
     ----------
@@ -238,9 +242,9 @@ def forest_rows(results: Fit, terms: Any, alpha: float, *, ratios: bool) -> list
 
 
 def plot_residuals(results: Any) -> Any:
-    """Quantile residuals against the fit, and against normal quantiles with a 95% envelope.
+    """Draw quantile residuals against the fit, and against normal quantiles with a 95% envelope.
 
-    Censored rows stand at a random point of their mass, and are drawn as triangles.
+    Residuals of censored rows are drawn at random from their range of probability, and shown as triangles.
 
     Returns
     -------
@@ -265,14 +269,15 @@ def plot_residuals(results: Any) -> Any:
 
 
 def plot_evidence(results: Fit, ax: Any = None) -> Any:
-    """Log posterior density of the hyper-parameters after each stage of the search.
+    """Draw the log posterior density of the hyper-parameters after each stage of the search.
 
-    Of a mixture the evidence of the numbers of components tried, or of one number the ascent of its bound.
+    For a mixture, draw the evidence for each number of components tried, or, for a single number, the ascent of the
+    bound.
 
     Parameters
     ----------
     ax : matplotlib axes, optional
-        To draw on; new ones without.
+        Axes to draw on; new axes by default.
 
     Returns
     -------
@@ -281,7 +286,7 @@ def plot_evidence(results: Fit, ax: Any = None) -> Any:
     Raises
     ------
     SpecError
-        If ``ax`` is no matplotlib axes, or the fit has no history.
+        If ``ax`` is not a matplotlib axes object, or the fit has no history.
 
     Examples
     --------
@@ -299,14 +304,14 @@ def plot_evidence(results: Fit, ax: Any = None) -> Any:
 
 
 def plot_history(results: Fit, ax: Any = None) -> Any:
-    """The path of the bound, or of the log likelihood by maximum likelihood, as in ``fit_history``.
+    """Draw the path of the bound, or of the log likelihood by maximum likelihood, as in ``fit_history``.
 
-    By ``method="svbcm"`` the path along the stochastic steps, and a line at the end of the passes.
+    With ``method="svbcm"``, draw the path along the stochastic steps and a line at the value after the passes.
 
     Parameters
     ----------
     ax : matplotlib axes, optional
-        To draw on; new ones without.
+        Axes to draw on; new axes by default.
 
     Returns
     -------
@@ -315,7 +320,7 @@ def plot_history(results: Fit, ax: Any = None) -> Any:
     Raises
     ------
     SpecError
-        If ``ax`` is no matplotlib axes.
+        If ``ax`` is not a matplotlib axes object.
 
     References
     ----------
@@ -337,12 +342,12 @@ def plot_history(results: Fit, ax: Any = None) -> Any:
 
 
 def plot_components(results: Fit, ax: Any = None) -> Any:
-    """The mixture and its components over the data.
+    """Draw the mixture and its components over the data.
 
     Parameters
     ----------
     ax : matplotlib axes, optional
-        To draw on; new ones without.
+        Axes to draw on; new axes by default.
 
     Returns
     -------
@@ -351,7 +356,7 @@ def plot_components(results: Fit, ax: Any = None) -> Any:
     Raises
     ------
     SpecError
-        If ``ax`` is no matplotlib axes, or the fit holds no training rows.
+        If ``ax`` is not a matplotlib axes object, or the fit holds no training rows.
 
     Examples
     --------
@@ -367,12 +372,12 @@ def plot_components(results: Fit, ax: Any = None) -> Any:
 
 
 def plot_quantile_residuals(results: Fit, ax: Any = None) -> Any:
-    """Quantile residuals against normal quantiles, with a 95% envelope.
+    """Draw quantile residuals against normal quantiles, with a 95% envelope.
 
     Parameters
     ----------
     ax : matplotlib axes, optional
-        To draw on; new ones without.
+        Axes to draw on; new axes by default.
 
     Returns
     -------
@@ -381,7 +386,7 @@ def plot_quantile_residuals(results: Fit, ax: Any = None) -> Any:
     Raises
     ------
     SpecError
-        If ``ax`` is no matplotlib axes, or the fit holds no training rows.
+        If ``ax`` is not a matplotlib axes object, or the fit holds no training rows.
 
     Examples
     --------

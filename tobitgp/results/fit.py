@@ -1,4 +1,4 @@
-"""What a question may ask of a fit of any kind: its estimates, and how its rows are predicted, drawn and scored."""
+"""Interface of a fit of any kind: its estimates, and how its rows are predicted, drawn and scored."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tobitgp.typing import Array, Frame
 
 
 class Fit(Protocol):
-    """What `Results` of every kind state, by which questions, functions of a fit, are answered."""
+    """Interface of `Results` of every kind that functions of a fit use."""
 
     _parts: Any
     _causes: tuple[Any, ...]
@@ -82,7 +82,7 @@ class Fit(Protocol):
 
     @property
     def evidence_kind(self) -> str:
-        """What the fit is compared by."""
+        """Criterion of comparisons of the fit."""
 
     @property
     def converged(self) -> bool:
@@ -152,7 +152,7 @@ class Fit(Protocol):
     def _elpds(self) -> dict[str, Elpd]: ...
     @property
     def parts(self) -> Any:
-        """What the fit was made of and found."""
+        """Data and estimates of the fit."""
 
     @property
     def _linear(self) -> Linear: ...

@@ -1,9 +1,9 @@
-r"""Hazard ratios and survival odds ratios: differences of f over the noise scale, with what is known of both together.
+r"""Hazard ratios and survival odds ratios: differences of f over the noise scale, with their joint uncertainty.
 
 .. math:: \log \mathrm{HR}(x, x_0) = -\frac{f(x) - f(x_0)}{\sigma},
 
-of a regression with the delta method in its coefficients and log sigma; of a process normal at every design point of
-the hyper-parameters, and the mixture of these: (SUR11) and (SUR12) of the theory pages.
+For a regression, the delta method is applied in the coefficients and log sigma. For a process, the distribution is
+normal at every design point of the hyper-parameters, and a mixture over these: (SUR11) and (SUR12) of the theory pages.
 """
 
 from __future__ import annotations
@@ -37,39 +37,39 @@ def hazard_ratios(
 ) -> pd.DataFrame:
     """Hazard ratios of Weibull and exponential times and of models of hazards, odds ratios of log-logistic times.
 
-    A row for each linear coefficient: the ratio by which one unit of the column multiplies the hazard at any time.
-    Of a process the ratio between inputs, by default those below which 10% and 90% of the training inputs lie against
-    their median, for each level of ``by=``; ratios of random effects are found with ``at``, and all others are
-    conditional on these. What is known of f at both inputs and of sigma counts together, so that a ratio is no ratio of
-    two marginal bands; where hyper-parameters were not averaged over sigma is taken as known. Models of hazards have
-    a scale of 1, and with ``link="odds"`` odds ratios of the event before any time.
+    Each linear coefficient has a row: the factor by which one unit of the column multiplies the hazard at any time. For
+    a process the table compares inputs, by default the 10% and 90% quantiles of the training inputs with their median,
+    for each level of ``by=``. Use ``at`` for ratios of random effects; all other ratios are conditional on the random
+    effects. Intervals use the joint uncertainty of f at both inputs and of sigma. If the hyper-parameters were not
+    averaged over, sigma is treated as known. Models of hazards have a scale of 1, and with ``link="odds"`` the ratios
+    are odds ratios of the event before any time.
 
     Parameters
     ----------
     alpha : float
-        Probability left out of the intervals, between 0 and 1.
+        Significance level: intervals have probability ``1 - alpha``.
     terms : str or list of str, optional
-        Terms of the formula, or columns of the linear part; by default all that do not change over time. With ``at``
+        Terms of the formula, or columns of the linear part; by default all that do not change over time. With ``at``,
         the terms whose sum is compared.
     at : DataFrame or dict of columns, optional
         Rows to compare with ``reference`` instead: all terms that use a column named here change together.
     reference : dict, optional
-        Values of columns for the other row. By default numbers and dates are at their median in the training rows by
-        weight, and factors at their first level; the labels of the table say what was compared.
+        Values of columns for the other row. By default numbers and dates are at their weighted median in the training
+        rows, and factors at their first level; the labels of the table show what was compared.
 
     Returns
     -------
     DataFrame
         Columns ``coef, se(coef), exp(coef), lower, upper, z, p``: the logarithm of the ratio and its standard error
-        (under a prior posterior mean and standard deviation), the ratio with its interval, and the test that it is 1
-        (under a prior p is twice the probability of the less likely side). Of odds ratios ``odds ratio`` in the place
-        of ``exp(coef)``: the odds of surviving any time are multiplied by it.
+        (with a prior: posterior mean and standard deviation), the ratio with its interval, and the test that it is 1
+        (with a prior: p is twice the smaller of the probabilities that it is above or below 1). For odds ratios the
+        column is ``odds ratio`` instead of ``exp(coef)``: the odds of surviving any time are multiplied by it.
 
     Raises
     ------
     SpecError
-        If the family has no ratio that is the same at all times, or sigma differs from row to row; for unknown terms
-        or columns, two strata, an ``alpha`` outside 0 to 1, or lacking training rows.
+        If the family has no ratio that is the same at all times, or sigma differs from row to row; for unknown terms or
+        columns, two strata, an ``alpha`` outside 0 to 1, or missing training rows.
     DataError, UnseenLevelError
         If values of ``at`` or ``reference`` cannot be used.
 
@@ -77,7 +77,7 @@ def hazard_ratios(
     -----
     ApproximationWarning
         If ratios are 0 or infinite, or an end of an interval is NaN, because the unit of a column is far from its
-        standard deviation, or because the rows hardly determine a coefficient, e.g. of a level without events.
+        standard deviation, or because the rows hardly determine a coefficient, e.g. that of a level without events.
 
     References
     ----------
@@ -93,8 +93,8 @@ def hazard_ratios(
     age  0.016     0.009      1.016  0.998  1.035  1.769  0.077
     sex -0.507     0.167      0.602  0.434  0.836 -3.033  0.002
     >>> res.hazard_ratios(at={"age": [50, 70]}, reference={"age": 60})["exp(coef)"].round(3)
-    age = 50 against 60    0.850
-    age = 70 against 60    1.177
+    age = 50 vs 60    0.850
+    age = 70 vs 60    1.177
     Name: exp(coef), dtype: float64
     """
     table: pd.DataFrame = results._ratio_table(alpha, terms, at, reference)
@@ -142,7 +142,7 @@ def compared(results: Fit, terms: Any, at: Any = None, reference: Any = None) ->
         if term.block is not None:
             yield from of_process(results, term, (LOW, HIGH), MIDDLE, _reference(reference))
     if not columns and not any(term.block is not None for term in processes):
-        raise SpecError("This model has no column of which a ratio could be formed.")
+        raise SpecError("This model has no column with a hazard ratio.")
 
 
 def chosen_terms(results: Fit, terms: Any) -> tuple[list[int], list[Term]]:
@@ -154,7 +154,7 @@ def chosen_terms(results: Fit, terms: Any) -> tuple[list[int], list[Term]]:
         found = [term for name, term in known.items() if name not in effects]
         return [j for term in found for j in term.columns], found
     if not isinstance(terms, str | list | tuple):
-        raise SpecError(f"terms={terms!r}: the name of a term, or a list of them, is needed.")
+        raise SpecError(f"terms={terms!r}: terms must be the name of a term or a list of names.")
     names, columns, found = [terms] if isinstance(terms, str) else list(terms), list(results._columns), []
     chosen: list[int] = []
     for name in names:
@@ -165,7 +165,7 @@ def chosen_terms(results: Fit, terms: Any) -> tuple[list[int], list[Term]]:
             chosen.append(columns.index(name))
         else:
             listed = ", ".join(map(repr, known)) or "none"
-            raise SpecError(f"terms= names {name!r}, which is not a term of this model; it has {listed}.")
+            raise SpecError(f"terms= names {name!r}, which is not a term of this model. It has {listed}.")
     return chosen, found
 
 
@@ -186,7 +186,7 @@ def of_process(
     assert t is not None
     process = parts.spec.gps[t]
     if not process.factors:
-        raise SpecError(f"{term.name} has ratios of its levels: name two by at= and reference=.")
+        raise SpecError(f"{term.name} is a factor: give two of its levels by at= and reference=.")
     groups: list[dict[str, Any]] = [{}]
     if process.by is not None:
         groups = [{process.by.text.strip("`"): level} for level in parts.state.group_levels[t] or ()]
@@ -209,11 +209,12 @@ def _frame(parts: Any, at: Any) -> pd.DataFrame:
     if isinstance(at, pd.DataFrame):
         return at[[name for name in at.columns if name in known]].reset_index(drop=True)
     if not isinstance(at, dict) or not at:
-        raise SpecError(f"at={at!r}: a DataFrame or a dict of columns is needed, as at={{'age': [50, 70]}}.")
+        raise SpecError(f"at={at!r}: at must be a DataFrame or a dict of columns, e.g. at={{'age': [50, 70]}}.")
     sizes = {len(values) for values in at.values() if np.ndim(values)} or {1}
     if len(sizes) > 1:
         raise SpecError(
-            f"at= has columns of {' and '.join(map(str, sorted(sizes)))} values: as many of each are needed."
+            f"at= has columns of {' and '.join(map(str, sorted(sizes)))} values: all columns must have the same "
+            f"number of values."
         )
     n = sizes.pop()
     return pd.DataFrame({name: values if np.ndim(values) else [values] * n for name, values in at.items()})
@@ -222,7 +223,7 @@ def _frame(parts: Any, at: Any) -> pd.DataFrame:
 def _reference(reference: Any) -> dict[str, Any]:
     """Values of the other row."""
     if reference is not None and not isinstance(reference, dict):
-        raise SpecError(f"reference={reference!r}: a dict of values is needed, as reference={{'age': 60}}.")
+        raise SpecError(f"reference={reference!r}: reference must be a dict of values, e.g. reference={{'age': 60}}.")
     return dict(reference or {})
 
 
@@ -242,7 +243,7 @@ def _rows_against(results: Fit, at: pd.DataFrame, reference: dict[str, Any], onl
         if (only is None or term.name in only) and any(mentions(x, name) for x in term.texts for name in at.columns)
     ]
     if not moved:
-        raise SpecError(f"No term that is compared uses {' or '.join(map(repr, at.columns))}.")
+        raise SpecError(f"No term in the ratio uses {' or '.join(map(repr, at.columns))}.")
     others = [name for name in known if name not in at.columns]
     used = [*at.columns, *(name for name in others if any(mentions(x, name) for term in moved for x in term.texts))]
     value = {name: reference[name] if name in reference else usual_value(results, name) for name in used}
@@ -251,7 +252,7 @@ def _rows_against(results: Fit, at: pd.DataFrame, reference: dict[str, Any], onl
     left_out = [term.name for term in terms if term not in moved]
     asked = ask(parts, pd.concat([high, low], ignore_index=True), left_out, terms=True)
     if not asked.usable.all():
-        raise SpecError("at= and reference= hold missing values.")
+        raise SpecError("at= and reference= must not contain missing values.")
     k, H, offset = len(at), as_dense(asked.design.H), asked.design.offset
     rows = asked if any(term.block is not None for term in moved) else None
     labels = [_label(high.iloc[i], value) for i in range(k)]
@@ -260,11 +261,11 @@ def _rows_against(results: Fit, at: pd.DataFrame, reference: dict[str, Any], onl
 
 
 def _label(row: pd.Series[Any], value: dict[str, Any]) -> str:
-    """What a row differs in from another, and what both have."""
+    """Label of two rows: their different values, and common ones."""
     words = []
     for name, low in value.items():
         shown, other = _shown(row[name]), _shown(low)
-        words.append(f"{name} = {shown}" + (f" against {other}" if shown != other else ""))
+        words.append(f"{name} = {shown}" + (f" vs {other}" if shown != other else ""))
     return ", ".join(words)
 
 

@@ -28,9 +28,9 @@ from tobitgp.typing import Array
 
 @dataclass(frozen=True, slots=True)
 class ContrastResults:
-    """Linear combinations of coefficients, each against a value; prints as its table.
+    """Tests of linear combinations of coefficients against values; prints as its table.
 
-    Each by (REG10) of the theory pages; under a prior its tails are those of the mixture of (PRE3).
+    Each is tested by (REG10) of the theory pages; with a prior, tails are those of the mixture of (PRE3).
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class ContrastResults:
     null : (k,) array
         Values under the hypotheses, in the units of the combinations.
     posterior : Linear
-        Of the combinations less these values.
+        Posterior of the combinations minus these values.
     """
 
     names: list[str]
@@ -81,13 +81,13 @@ class ContrastResults:
 
 @dataclass(frozen=True, slots=True)
 class WaldResults:
-    """Several hypotheses together, by (REG10) of the theory pages.
+    """Joint test of several hypotheses, by (REG10) of the theory pages.
 
     Attributes
     ----------
     statistic : float
-        ``(R b - r)' (R V R')^-1 (R b - r)`` with posterior mean b and covariance V, in no units; of
-        ``lr_test()`` twice the difference of the log likelihoods.
+        ``(R b - r)' (R V R')^-1 (R b - r)`` with posterior mean b and covariance V, dimensionless; for ``lr_test()``
+        twice the difference of the log likelihoods.
     df : int
         Number of hypotheses.
     pvalue : float
@@ -119,16 +119,16 @@ _BLOCK = 200  # columns
 def likelihood_ratio(larger: Fit, smaller: Fit) -> WaldResults:
     """Twice the difference of the log likelihoods; see ``RegressionResults.lr_test``."""
     if getattr(smaller, "evidence_kind", None) != "loglik":
-        raise SpecError(f"lr_test() takes a fit of method='mle', not {type(smaller).__name__}.")
+        raise SpecError(f"lr_test() requires a fit by method='mle', not {type(smaller).__name__}.")
     if larger._of_sample or smaller._of_sample:
         raise SpecError(
-            "lr_test() is not supported with sampling weights, whose unit would decide. Use wald_test() or anova(), "
-            "whose covariance is robust."
+            "lr_test() is not supported with sampling weights, because the statistic would depend on their "
+            "unit. Use wald_test() or anova(), which use the robust covariance."
         )
     if larger.parts.training is None or smaller.parts.training is None:
         raise SpecError(
-            f"{NO_ROWS}, and lr_test() sees by the rows whether one model is a case of the other; "
-            "tg.compare(by='aic') needs none."
+            f"{NO_ROWS}, and lr_test() requires them to check that the models are nested. Use "
+            f"tg.compare(by='aic'), which does not."
         )
     check_same_rows({"this model": subject_of(larger), "the other": subject_of(smaller)})
     df = int(larger.parts.maximum.free.sum() - smaller.parts.maximum.free.sum())
@@ -141,7 +141,9 @@ def likelihood_ratio(larger: Fit, smaller: Fit) -> WaldResults:
             "One of the fits has not converged, so its likelihood is not at a maximum. Follow its warning first."
         )
     if gain < -_LOCAL * max(1.0, abs(larger.llf)):
-        raise SpecError("The other model has the higher likelihood, so the search for this one ended short of the top.")
+        raise SpecError(
+            "The other model has the higher likelihood, so the optimiser did not reach the maximum for this model."
+        )
     return chi_squared(max(2.0 * gain, 0.0), df)
 
 
@@ -194,7 +196,7 @@ def _predictors(parts: LikelihoodParts) -> Iterator[tuple[Columns, Array]]:
 def _read(results: Fit, kind: CovKind | None, hypotheses: Any, r_matrix: Any) -> tuple[Linear, Array, list[str]]:
     """Combinations less their values, these values, and names.
 
-    Where text names a positive parameter, that is its logarithm; text about what is fixed is refused.
+    Where text names a positive parameter, that is its logarithm; text about fixed parameters raises an error.
     """
     linear, columns = results._testable(kind)
     given = _tested_columns(results, columns, hypotheses, r_matrix)
@@ -220,7 +222,7 @@ def _read(results: Fit, kind: CovKind | None, hypotheses: Any, r_matrix: Any) ->
 def _tested_columns(results: Fit, columns: Sequence[str], hypotheses: Any, r_matrix: Any) -> Any:
     """Hypotheses, those about all parameters without the columns of parameters that are not tested."""
     if (hypotheses is None) == (r_matrix is None):
-        raise SpecError("Hypotheses are given once, as the first argument or as r_matrix=.")
+        raise SpecError("Give the hypotheses once, as the first argument or as r_matrix=.")
     given = r_matrix if hypotheses is None else hypotheses
     pair = isinstance(given, tuple) and len(given) == 2
     matrix, names = given[0] if pair else given, results._names
@@ -240,22 +242,22 @@ def _tested_columns(results: Fit, columns: Sequence[str], hypotheses: Any, r_mat
 def t_test(
     results: Fit, hypotheses: Any = None, kind: CovKind | None = None, *, r_matrix: Any = None
 ) -> ContrastResults:
-    """Hypotheses about coefficients of all formulas, of a mixture about all parameters, each on its own.
+    """Test hypotheses about coefficients one by one; for a mixture, hypotheses about all parameters.
 
-    By (REG10) of the theory pages, of a mixture with the covariance (LR2); tails under a prior are those of (PRE3).
-    Of a parameter that must be positive, such as sigma or a shape, the logarithm is tested: ``"sigma = 1"`` is
-    ``log(sigma) = 0``, and ``"sigma[a] = sigma[b]"`` that two of them are equal.
+    Tests follow (REG10) of the theory pages; for a mixture, with the covariance (LR2); with a prior, with the tails of
+    (PRE3). Parameters that must be positive, such as sigma or a shape, are tested on the log scale: ``"sigma = 1"`` is
+    ``log(sigma) = 0``, and ``"sigma[a] = sigma[b]"`` tests whether two of them are equal.
 
     Parameters
     ----------
     hypotheses : str, list of str, (k, p) array, or pair of such an array and k values
-        For example ``"x = 0, z = 1"`` or ``"x - 2*z"``, or rows of weights of the p parameters. Names are those of
-        the table of coefficients that have a z; backticks may be around a name or the columns in it. Rows of weights of
-        all of ``params`` are read too where those of other parameters are 0.
+        For example ``"x = 0, z = 1"`` or ``"x - 2*z"``, or rows of weights of the p parameters. Names are those of the
+        table of coefficients that have a z; a name or the columns in it may be in backticks. Rows of weights for all of
+        ``params`` are also accepted if the weights of other parameters are 0.
     kind
-        As of :meth:`cov_params`.
+        As for :meth:`cov_params`.
     r_matrix : (k, p) array, optional
-        The hypotheses as weights, pure numbers, under the name of statsmodels.
+        The hypotheses as weights (dimensionless), under the name of statsmodels.
 
     Returns
     -------
@@ -297,28 +299,29 @@ def wald_test(
     use_f: bool = False,
     scalar: bool = True,
 ) -> Any:
-    """Several hypotheses about coefficients of all formulas, of a mixture about all parameters, together.
+    """Test several hypotheses about coefficients jointly; for a mixture, hypotheses about all parameters.
 
     Parameters that must be positive are tested on the log scale, as in :meth:`t_test`.
 
     Parameters
     ----------
     hypotheses, kind, r_matrix
-        As of :meth:`t_test`.
+        As for :meth:`t_test`.
     use_f : bool
-        Give what ``f_test()`` gives.
+        Return the result of ``f_test()``.
     scalar : bool
-        Read for programs written for statsmodels; statistics are numbers.
+        Accepted for compatibility with statsmodels; statistics are always numbers.
 
     Returns
     -------
     WaldResults
-        With ``statistic, pvalue, df, summary_frame()``, pure numbers.
+        With ``statistic, pvalue, df, summary_frame()``, dimensionless numbers.
 
     Raises
     ------
     SpecError
-        If a hypothesis cannot be read, is about fixed parameters, they depend on each other, or for another ``kind``.
+        If a hypothesis cannot be read or is about fixed parameters, hypotheses depend on each other, or for another
+        ``kind``.
 
     References
     ----------
@@ -337,7 +340,7 @@ def wald_test(
     gap, _, names = _read(results, kind, hypotheses, r_matrix)
     found = joint_wald(gap)
     if found is None:
-        raise SpecError("The hypotheses depend on each other, or are about coefficients that are fixed.")
+        raise SpecError("The hypotheses must be linearly independent and must not be about fixed coefficients.")
     if np.isnan(found.statistic):
         warn_of_intervals(results, "wald_test()", pd.DataFrame(gap.interval(_ALPHA), index=names))
     return found

@@ -34,7 +34,7 @@ Within = tuple[Array, Array] | None  # ends (n,) of what values are inside
 
 
 class JointPosterior:
-    """What a fit knows of f in n rows together, in the user's units: the log scale for log-time families."""
+    """Joint posterior of f in n rows, in the user's units: on the log scale for log-time families."""
 
     __slots__ = ()
 

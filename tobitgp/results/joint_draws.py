@@ -1,4 +1,4 @@
-"""Draws of rows together, and the joint distribution of f in them, as they are asked for."""
+"""Draws of rows together, and the joint distribution of f in them, as they are requested."""
 
 from __future__ import annotations
 
@@ -30,30 +30,31 @@ def sample(
     exclude: str | Sequence[str] = (),
     rng: int | np.random.Generator | None = None,
 ) -> pd.DataFrame:
-    """Draw rows, all of a draw together: uncertainty about the model is in every draw.
+    """Draw responses in rows jointly, with the uncertainty of the parameters.
 
-    A draw takes the parameters first, of a process from its posterior, of a regression from the normal distribution of
-    its estimates; new responses add noise of the family. Of a mixture with the covariance of ``cov_params()``: weights
-    from beta distributions, rates of counts from gamma ones, all else from normal ones on unbounded scales. That is a
-    first approximation where components are not needed: draws vary a little more than ``predictive.rvs``, which draws
-    single values from the exact predictive distribution.
+    A draw first takes parameters: for a process from its posterior, for a regression from the normal distribution of
+    its estimates. New responses add noise of the family. For a mixture, parameters are drawn with the covariance of
+    ``cov_params()``: weights from beta distributions, rates of counts from gamma distributions, all others from normal
+    distributions on unbounded scales. This is an approximation if some components are superfluous: draws then vary a
+    little more than ``predictive.rvs``, which draws single values from the exact predictive distribution.
 
     Parameters
     ----------
     new
-        As of :meth:`predict`.
+        As for :meth:`predict`.
     draws : int
-        How many.
+        Number of draws.
     what : {"uncensored", "latent", "observed", "conditional"}
-        New responses y*, f (not of a mixture), or responses inside the window, clipped at the limits.
-        ``"conditional"``: what the rows' own responses may have been, as multiple imputation needs them: a value that
-        was seen, and for a censored row f, then y* given f inside what is known of the row. Of a process the rows are
-        those of the fit, each with the distribution of which ``predict(what="conditional")`` is the mean, correlated as
-        in the posterior of f. Of others ``new`` may bring columns of response, censoring and window.
+        New responses y*, f (not for a mixture), or responses inside the window, clipped at the limits.
+        ``"conditional"`` draws the uncensored values of the rows given their observations, as for multiple imputation:
+        observed values are kept, and for a censored row f is drawn, then y* given f between its limits. For a process
+        the rows must be those of the fit; each has the distribution whose mean is ``predict(what="conditional")``, and
+        rows are correlated as in the posterior of f. For other fits, ``new`` may have the columns of response,
+        censoring and window.
     exclude : str or list of str
         Terms to set to zero; none with ``"conditional"``.
     rng : int or numpy Generator, optional
-        None is deterministic.
+        None gives the same result every time.
 
     Returns
     -------
@@ -63,16 +64,16 @@ def sample(
     Raises
     ------
     SpecError
-        For another ``what``, more draws than can be held, unknown limits, a regression without a maximum, parameters of
-        a mixture that the rows do not determine, or ``"conditional"`` with ``exclude``, without what was seen of new
-        rows, or of new rows of a process.
+        For an unknown ``what``, more draws than fit in memory, unknown limits, a regression without a maximum,
+        parameters of a mixture that the rows do not determine, or ``"conditional"`` with ``exclude``, without responses
+        of the new rows, or for new rows of a process.
     DataError, UnseenLevelError
-        If the new data cannot be used, or what was seen of a row is impossible under the family.
+        If the new data cannot be used, or the observation of a row is impossible under the family.
 
     Warns
     -----
     ApproximationWarning
-        If draws are infinite, but for those of the cured.
+        If draws are infinite, except for cured rows.
 
     References
     ----------
@@ -92,12 +93,14 @@ def sample(
     offered = results._drawn
     if not isinstance(what, str) or what not in offered:
         of = "" if offered is DRAWN else " of this kind of fit"
-        raise SpecError(f"what={what!r} is not drawn{of}; choose one of {', '.join(map(repr, offered))}.")
+        raise SpecError(
+            f"what={what!r} is not supported by sample(){of}; choose one of {', '.join(map(repr, offered))}."
+        )
     asked, y = results._sample(new, draws, what, exclude, rng)
     if np.isinf(y).any() and not results._never:
         warnings.warn(
-            "Some draws are infinite: there survival does not fall as far as the fit knows the hazard, or the value is "
-            "beyond the largest number.",
+            "Some draws are infinite: survival does not fall far enough within the times of known hazard, or "
+            "the value exceeds the largest number.",
             ApproximationWarning,
             stacklevel=user_level(),
         )
@@ -112,8 +115,8 @@ def draw_rows(
         training_rows(results.parts, "sample(what='conditional')")
         if new is not None:
             raise SpecError(
-                "what='conditional' draws rows whose censoring the posterior holds, which are those of the fit: leave "
-                "out new=, or fit with the new rows among the data. predict(new, 'conditional') gives their means."
+                "what='conditional' draws the rows of the fit only. Leave out new=, or include the new rows in "
+                "the data of the fit. predict(new, 'conditional') gives their means."
             )
     asked = ask(results.parts, new, exclude)
     size = read_draws(draws, rows=len(asked.index))
@@ -123,7 +126,9 @@ def draw_rows(
         limits, window = (shown.lower, shown.upper), _window(shown)
     if what == "conditional":
         if len(exclude):
-            raise SpecError("what='conditional' is given the observed response as a whole. Leave exclude= out.")
+            raise SpecError(
+                "what='conditional' conditions on the observed response with all terms. Leave exclude= out."
+            )
         asked, seen = response_of_rows(results.parts, new, asked)
         check_response(seen, log_time=results.parts.family.log_time, labels=asked.labels.to_numpy())
         known = limits = seen.within_window
@@ -146,17 +151,17 @@ def _window(shown: Limits) -> tuple[Array, Array] | None:
 
 @reads_frames
 def posterior(results: Fit, new: Frame | None = None, *, exclude: str | Sequence[str] = ()) -> Posterior:
-    """Mean and covariance of f in all rows together: (PRE1) and (PRE2) of the theory pages, of a regression (REG8).
+    """Joint mean and covariance of f in all rows: (PRE1) and (PRE2) of the theory pages; (REG8) for a regression.
 
     Parameters
     ----------
     new, exclude
-        As of :meth:`predict`.
+        As for :meth:`predict`.
 
     Returns
     -------
     mean : Series, (n,)
-        ``predict(what="latent")``: on the scale of the response, of its logarithm for log-time families.
+        ``predict(what="latent")``: on the scale of the response, or of its logarithm for log-time families.
     covariance : DataFrame, (n, n)
         In squared units of the mean; its diagonal is the square of ``predict(se=True)["se"]``. NaN in rows that
         cannot be predicted.

@@ -22,10 +22,10 @@ _LEAST_SD = 0.01  # of a column whose unit does not suit it
 
 
 def warn_of_rows(values: Array, rows: Labelled, what: str, why: str = "") -> None:
-    """Name the usable rows whose values (n,) are no finite numbers, and say why."""
+    """Name the usable rows whose values (n,) are not finite numbers, and say why."""
     at = np.flatnonzero(~np.isfinite(values))
     if len(at):
-        why = why or "the distribution there has no such value, as a mean, or it is beyond the largest number"
+        why = why or "the distribution has no such value there (e.g. no mean), or the value exceeds the largest number"
         named = RowNames(len(at), tuple(map(str, rows.labels[at[:MAX_ROWS_NAMED]])))
         _warn(f"{what} is not finite in {named}: {why}.")
 
@@ -35,8 +35,8 @@ def warn_of_bands(
 ) -> None:
     """Name the usable rows with an estimate whose standard error or interval is not finite, and say why.
 
-    Each estimate (n, ...) comes first, before its standard errors and ends. Models of hazards say themselves what lies
-    after the last exit, and fits in which some never have the event that times are infinite.
+    Each estimate (n, ...) comes first, before its standard errors and ends. Models of hazards have their own warning
+    for times after the last exit, and cure models for infinite times.
     """
     if of_times and results._no_mean and not results._never:
         return
@@ -75,7 +75,10 @@ def warn_of_ratios(results: Fit, question: str, ratios: pd.DataFrame) -> None:
         return
     reasons = dict.fromkeys(_reason(results, label) for label in labels)
     of = "The ratio of {}, or an end of its interval, is" if len(labels) == 1 else "Ratios of {}, or their ends, are"
-    _warn(f"{question}: {of.format(_listed(labels))} 0 or infinite, beyond the range of numbers. {' '.join(reasons)}")
+    _warn(
+        f"{question}: {of.format(_listed(labels))} 0 or infinite, outside the range of floating-point "
+        f"numbers. {' '.join(reasons)}"
+    )
 
 
 def warn_of_averages(question: str, what: str, numbers: dict[str, Array], labels: Iterable[Any], why: str = "") -> None:
@@ -87,37 +90,36 @@ def warn_of_averages(question: str, what: str, numbers: dict[str, Array], labels
 
 
 NEVER = (
-    "by the model a larger fraction never has the event than has it later than the quantile. predict(what='cured') has "
-    "the fraction; ask for an earlier quantile"
+    "the fraction that never has the event exceeds the probability of an event after the quantile. "
+    "predict(what='cured') gives the fraction; use an earlier quantile"
 )
 _BANDS = (
-    "A parameter that it depends on is not determined by the rows, which conf_int() names, or the fit leaves hardly "
-    "any probability there. Leave such columns out, join levels, or predict nearer to the rows of the fit."
+    "The rows do not determine a parameter that it depends on (see conf_int()), or the fit has almost no "
+    "probability there. Leave such columns out, join levels, or predict closer to the rows of the fit."
 )
 _BEYOND = (
-    "It is beyond the largest number: the rows say little of large values there. Predict nearer to the rows of the fit."
+    "It exceeds the largest number: the rows contain little information about large values there. Predict "
+    "closer to the rows of the fit."
 )
-_OTHERS = (
-    "The rows do not determine the parameter, or it lies at its bound. Fix it by fixed=, or use a model without it."
-)
+_OTHERS = "The rows do not determine the parameter, or it is at its bound. Fix it by fixed=, or use a model without it."
 _ROBUST = (
-    "A robust covariance has no error for a coefficient that hardly more rows than it determine. Use "
+    "A robust covariance has no standard error for a coefficient that is determined by hardly more than one row. Use "
     "cov_type='nonrobust', or join levels."
 )
 OF_SIGNS = "A ratio requires averages above 0, in every draw. Use scale='difference'."
 _AT_TIMES = "An average is 0 there, or a parameter that it depends on has no standard error. Use other times=."
 _AVERAGES = {
-    "mean": "The mean of some rows is infinite, or beyond the largest number. Use what='median' or what='rmst'.",
-    "median": "The averaged survival curve does not fall to one half in every draw, or hardly falls there. Use "
+    "mean": "The mean of some rows is infinite or exceeds the largest number. Use what='median' or what='rmst'.",
+    "median": "The averaged survival curve does not fall to one half in every draw, or is almost flat there. Use "
     "what='rmst' or what='survival', with times=.",
     **dict.fromkeys(("survival", "risk", "rmst"), _AT_TIMES),
 }
 
 
 def _reason(results: Fit, label: str) -> str:
-    """Why the ratio of a coefficient is no number, and what to do."""
+    """Why the ratio of a coefficient is not a number, and what to do."""
     if label.startswith(INTERCEPT):
-        return "The intercept is where all columns are 0, far from these rows. Centre the columns, e.g. center(x)."
+        return "The intercept is the value with all columns at 0, far from these rows. Centre them, e.g. center(x)."
     facts = results.parts.facts
     if not any(mentions(label, name) for name in facts.names):
         return _OTHERS

@@ -19,20 +19,20 @@ PAGES = (".html", ".htm")
 def save(results: Fit, path: str | os.PathLike[str]) -> None:
     """Write the fit to one file, without its table of rows; :func:`tobitgp.load` reads it.
 
-    The loaded fit answers about new rows as this one, bit for bit; what needs the training rows themselves, as
-    ``residuals()``, does not work there. The same fit always gives the same bytes.
+    The loaded fit gives identical predictions for new rows. Methods that require the training rows, such as
+    ``residuals()``, are not available. The same fit always gives the same bytes.
 
     Parameters
     ----------
     path : str or path
-        Conventionally ending in ``.tgp``. An existing file is replaced, at once and as a whole.
+        Usually ends in ``.tgp``. An existing file is replaced atomically.
 
     Raises
     ------
     DataError
         If the file cannot be written.
     SpecError
-        If the fit holds something that has no place in the format.
+        If the fit contains an object that the format does not support.
 
     Examples
     --------
@@ -49,21 +49,21 @@ def save(results: Fit, path: str | os.PathLike[str]) -> None:
 
 
 def report(results: Fit, path: str | os.PathLike[str], *, title: str | None = None) -> None:
-    """Write one page of HTML: what was modelled, tables, figures, diagnostics, versions.
+    """Write a page of HTML: the model, tables, figures, diagnostics and versions.
 
-    The page needs no other file and no network. Of a fit without training rows it says what it cannot show.
+    The page is self-contained. For a fit without training rows it lists what it cannot show.
 
     Parameters
     ----------
     path : str or path
-        Ends in ``.html`` or ``.htm``. An existing file is replaced, at once and as a whole.
+        Must end in ``.html`` or ``.htm``. An existing file is replaced atomically.
     title : str, optional
-        The formula without.
+        Title of the page; by default the formula.
 
     Raises
     ------
     SpecError
-        If the name ends otherwise.
+        If the name does not.
     DataError
         If the file cannot be written.
 
@@ -84,13 +84,13 @@ def report(results: Fit, path: str | os.PathLike[str], *, title: str | None = No
     try:
         target = Path(path).expanduser()
     except TypeError:
-        raise SpecError(f"report() writes a file, and {path!r} names none.") from None
+        raise SpecError(f"path={path!r}: path must be the name of a file.") from None
     if title is not None and not isinstance(title, str):
-        raise SpecError(f"title={title!r}: text is needed.")
+        raise SpecError(f"title={title!r}: title must be text.")
     if target.suffix.lower() not in PAGES:
-        raise SpecError(f"report() writes HTML, and {str(target)!r} ends otherwise; name a file that ends in .html.")
+        raise SpecError(f"report() writes HTML, and {str(target)!r} does not end in .html. Give a name that does.")
     if "\0" in str(target):
-        raise DataError(f"{str(target)!r} cannot be written: a name holds no null character.")
+        raise DataError(f"{str(target)!r} cannot be written: a file name must not contain a null character.")
     try:
         with whole_file(target) as file:
             file.write(make_page(cast(Any, results), title).encode("utf-8"))
@@ -120,7 +120,7 @@ _OF_ROWS = ("N", "exact", "left", "right", "interval")
 
 
 def default_stats(results: Fit) -> list[str]:
-    """Numbers below the coefficients unless others are asked for: counts, and the evidence or the likelihood."""
+    """Numbers below the coefficients unless others are requested: counts, and the evidence or the likelihood."""
     return [*_OF_ROWS, *(("llf", "aic") if results.evidence_kind == "loglik" else ("log_evidence", "evidence_kind"))]
 
 
@@ -135,14 +135,15 @@ def response(results: Fit) -> str:
 
 
 def stat_labels(results: Fit) -> dict[str, str]:
-    """What the numbers below the coefficients are called."""
+    """Labels of the numbers below the coefficients."""
     return dict(STAT_LABELS)
 
 
 def coef_table(results: Any) -> pd.DataFrame:
     """Estimates by name: columns ``b, se, t, p, ci95l, ci95u, ci90l, ci90u``.
 
-    NaN where a number has no meaning: standard errors of fixed parameters, ``t`` and ``p`` of hyper-parameters.
+    NaN where a number is not defined, e.g. standard errors of fixed parameters, and ``t`` and ``p`` of
+    hyper-parameters.
     """
     wide, narrow = results._parameter_frame(0.05), results._parameter_frame(0.1)
     error = wide["std err"]
@@ -174,9 +175,9 @@ def stat(results: Fit, key: str) -> float | int | str | None:
 
 
 def to_maketables(results: Fit) -> Any:
-    """The fit as ``maketables.ETable`` shows it with its counts of censored rows and its evidence or likelihood.
+    """The fit for ``maketables.ETable``, with counts of censored rows and evidence or likelihood.
 
-    ``ETable([res])`` takes a fit for one of statsmodels, and shows coefficients and the number of observations alone.
+    ``ETable([res])`` treats a fit as one of statsmodels, and shows only coefficients and the number of observations.
 
     Returns
     -------

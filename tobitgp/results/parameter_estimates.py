@@ -157,7 +157,7 @@ class Transformed:
         return ~self.positive if self.correlation is None else ~(self.positive | self.correlation)
 
     def z_values(self) -> Array:
-        """Coefficients of log sigma over their errors, (m,); NaN for positive parameters, of which zero is no value."""
+        """Z values of log sigma's coefficients, (m,); NaN for positive parameters, which cannot be zero."""
         known = self.tested & (self.theta_sd > 0.0)
         return np.divide(self.theta, self.theta_sd, out=np.full_like(self.theta, np.nan), where=known)
 

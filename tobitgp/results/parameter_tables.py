@@ -28,20 +28,20 @@ def conf_int(
 ) -> pd.DataFrame:
     """Intervals of probability ``1 - alpha``.
 
-    ``coef +- z se`` of a regression's coefficients, posterior quantiles of those under a prior; ``exp(log value +- z
-    se)``, se being that of the logarithm, for hyper-parameters, sigma and df; of a mixture by the posterior of each
-    parameter: (REG8), (PRE3), (HYP12), (LR6) and (LR7) of the theory pages.
+    For coefficients of a regression: ``coef +- z se``; for coefficients with a prior: posterior quantiles. For
+    hyper-parameters, sigma and df: ``exp(log value +- z se)``, with the standard error of the logarithm. For a mixture:
+    from the posterior of each parameter. See (REG8), (PRE3), (HYP12), (LR6) and (LR7) of the theory pages.
 
     Parameters
     ----------
     alpha : float
-        Probability left out of the intervals, between 0 and 1.
+        Significance level: intervals have probability ``1 - alpha``.
     kind
-        As of :meth:`cov_params`.
+        As for :meth:`cov_params`.
     method : {"wald", "profile"}
-        From standard errors, or of a regression by ``profile_interval()``, a search for each end.
+        From standard errors, or, for a regression, by ``profile_interval()``, with a search for each end.
     cols : list of int, optional
-        Places of the parameters that are wanted, all by default.
+        Positions of the parameters, by default all.
 
     Returns
     -------
@@ -52,8 +52,8 @@ def conf_int(
     Raises
     ------
     SpecError
-        If ``alpha`` does not lie between 0 and 1, for another ``kind`` or ``method``, for places of no parameter, or
-        where there is no profile.
+        If ``alpha`` does not lie between 0 and 1, for another ``kind`` or ``method``, for invalid positions, or if
+        there is no profile.
 
     Warns
     -----
@@ -89,7 +89,9 @@ def places(results: Fit, argument: str, given: Any) -> IntArray:
         return np.arange(k)
     at = np.atleast_1d(np.asarray(given))
     if at.ndim != 1 or at.dtype.kind not in "iu" or not len(at) or (at < -k).any() or (at >= k).any():
-        raise SpecError(f"{argument}={given!r}: parameters are at places 0 to {k - 1}. Give one of these, or a list.")
+        raise SpecError(
+            f"{argument}={given!r}: positions of parameters must be 0 to {k - 1}. Give one of these, or a list."
+        )
     return at
 
 
@@ -98,30 +100,31 @@ def cov_params(
 ) -> Any:
     """Covariance of all parameters, of some, or of linear combinations.
 
-    Of a regression, that of the estimates, of sigma and df by the delta method. Of a posterior, that of the linear
-    coefficients, and of hyper-parameters by the delta method; none is formed between these two.
+    For a regression: the covariance of the estimates, with sigma and df by the delta method. For a posterior: the
+    covariance of the linear coefficients and that of the hyper-parameters (delta method), without covariances between
+    the two.
 
     Parameters
     ----------
     kind : {"linear_response", "vb"}, optional
-        Of a mixture: with what censoring hides allowed for, its default, by maximum likelihood the inverse of the
-        observed information; or of the variational posterior itself, which takes censored rows for seen ones.
+        For a mixture: by linear response, which accounts for censoring (the default; for maximum likelihood the inverse
+        of the observed information), or that of the variational posterior, which treats censored rows as observed.
     r_matrix : (k, p) array, optional
-        Weights, pure numbers, of the p parameters in k combinations, whose covariance is given.
+        Weights (dimensionless) of the p parameters in k combinations. The result is the covariance of these.
     column : int or list of int, optional
-        Place of a parameter, whose variance is given, or places of several.
+        Position of a parameter (gives its variance), or positions of several.
 
     Returns
     -------
     DataFrame, (k, k) array or float
-        A row and a column for each parameter, in squares of the user's units; 0 where fixed, NaN where the
-        rows do not determine a parameter. Of ``r_matrix`` an array, of one ``column`` a number.
+        A row and a column for each parameter, in squares of the user's units; 0 where fixed, NaN where the rows do not
+        determine a parameter. With ``r_matrix`` an array, with one ``column`` a number.
 
     Raises
     ------
     SpecError
-        For another ``kind``, any of a fit that is no mixture, both ``r_matrix`` and ``column``, weights of another
-        shape, or places of no parameter.
+        For an unknown ``kind``, a ``kind`` for a fit other than a mixture, both ``r_matrix`` and ``column``, weights of
+        another shape, or invalid positions.
 
     References
     ----------
@@ -149,9 +152,9 @@ def cov_params(
 
 
 def covariance_of(results: Fit, covariance: pd.DataFrame, r_matrix: Any, column: Any) -> Any:
-    """The part of a covariance (p, p) that is asked for, or that of combinations."""
+    """The part of a covariance (p, p) requested, or that of combinations."""
     if r_matrix is not None and column is not None:
-        raise SpecError("cov_params() takes r_matrix= or column=, not both.")
+        raise SpecError("cov_params() accepts r_matrix= or column=, not both.")
     if column is not None:
         at = places(results, "column", column)
         found = covariance.iloc[at, at]
@@ -160,9 +163,7 @@ def covariance_of(results: Fit, covariance: pd.DataFrame, r_matrix: Any, column:
         return covariance
     R = np.atleast_2d(np.asarray(r_matrix))
     if R.ndim != 2 or R.shape[1] != len(covariance) or R.dtype.kind not in "fiub" or not np.isfinite(R).all():
-        raise SpecError(
-            f"r_matrix=: cov_params() takes a finite matrix with {len(covariance)} columns, one for each parameter."
-        )
+        raise SpecError(f"r_matrix= must be a finite matrix with {len(covariance)} columns, one for each parameter.")
     return R @ covariance.to_numpy() @ R.T
 
 
@@ -172,20 +173,20 @@ def summary_frame(results: Fit, alpha: float = 0.05, kind: CovKind | None = None
     Parameters
     ----------
     alpha, kind
-        As of :meth:`conf_int`.
+        As for :meth:`conf_int`.
 
     Returns
     -------
     DataFrame
-        A row for each parameter, columns ``coef, std err, z, P>|z|, lower, upper``: in the user's units, but for z
-        and its tail probability, which are NaN where zero is no value to test. Of a regression with a log-time family
-        also ``exp(coef)``, by which a coefficient multiplies times, and its ends ``exp(coef) lower`` and ``exp(coef)
-        upper``, NaN for the parameters of the noise.
+        A row for each parameter, columns ``coef, std err, z, P>|z|, lower, upper``: in the user's units, except z and
+        its tail probability, which are NaN for parameters that cannot be zero. For a regression with a log-time family
+        also ``exp(coef)``, the factor by which a coefficient multiplies times, with its limits ``exp(coef) lower`` and
+        ``exp(coef) upper``; NaN for parameters of the noise.
 
     Raises
     ------
     SpecError
-        As of :meth:`conf_int`.
+        As for :meth:`conf_int`.
 
     Warns
     -----
@@ -242,16 +243,16 @@ def summary(
     Parameters
     ----------
     alpha, kind
-        As of :meth:`conf_int`.
+        As for :meth:`conf_int`.
     hazard_ratios : bool
-        With a table of ``hazard_ratios()``, which regressions and processes of log-time families have.
+        Add a table of ``hazard_ratios()``, for regressions and processes with log-time families.
     anova : bool
-        With a table of ``anova()``, a joint test of each term.
+        Add a table of ``anova()``, a joint test of each term.
     yname : str, optional
         Name to print for the response.
     xname : list of str, optional
         Names to print for the parameters, in the order of ``params``, or for the coefficients alone. Rows that show
-        another quantity keep theirs.
+        another quantity keep their names.
     title : str, optional
         Title to print.
     slim : bool
@@ -260,13 +261,13 @@ def summary(
     Returns
     -------
     statsmodels.iolib.summary.Summary
-        Prints as text; ``as_html``, ``as_latex``, ``as_csv``. Tables of more than 40 rows show three levels of
-        factors of more than ten; ``summary_frame()`` has all.
+        Prints as text; ``as_html``, ``as_latex``, ``as_csv``. Tables with more than 40 rows show three levels of
+        factors with more than ten; ``summary_frame()`` has all.
 
     Raises
     ------
     SpecError
-        As of :meth:`conf_int`, where ``hazard_ratios`` are asked for and there are none, or for too few or many names.
+        As for :meth:`conf_int`, where ``hazard_ratios`` are requested and there are none, or for too few or many names.
 
     Examples
     --------

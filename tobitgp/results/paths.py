@@ -17,12 +17,12 @@ from tobitgp.results.hazards.cells import SAME_TIME, AtRisk, check_subjects
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array, BoolArray, Frame
 
-_LATE = "an accelerated time needs the covariates from time 0 on; family='ph' takes late entry and gaps"
+_LATE = "accelerated time requires the covariates from time 0 on. Use family='ph', which supports late entry and gaps"
 
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Rows of the subjects of a question, and what is asked of them."""
+    """Rows of the subjects of a question, and what is predicted for them."""
 
     asked: Asked  # the n rows
     frame: pd.DataFrame  # their covariates
@@ -37,7 +37,7 @@ class Paths:
 
 
 def refuse_parts(results: Any, remedy: str) -> None:
-    """Refuse averages over training rows that are parts of the time of subjects."""
+    """Raise an error for averages over training rows that are parts of the time of subjects."""
     if results._of_subjects:
         what = "The rows of this fit are parts of the time of subjects, not rows to average over"
         raise SpecError(f"{what}: {remedy}, a row for each subject.")
@@ -48,15 +48,17 @@ def read_subjects(id: Any, data: Frame) -> npt.NDArray[Any]:
     check_subject_name(id, column_names(data))
     column = pd.Series(data[id])
     if column.isna().any():
-        raise DataError(f"The column {id!r} is missing in {int(column.isna().sum())} rows, and each needs one.")
+        raise DataError(
+            f"The column {id!r} is missing in {int(column.isna().sum())} rows. Every row must have a value."
+        )
     return column.to_numpy()
 
 
 def check_subject_name(id: Any, columns: Collection[Any]) -> None:
-    """Refuse what names no column."""
+    """Raise an error for what names no column."""
     if not isinstance(id, str) or id not in columns:
-        given = f"={id!r}" if isinstance(id, Hashable) else f"= is a {type(id).__name__}"
-        raise SpecError(f"id{given}: id must be the name of the column of subjects.")
+        given = repr(id) if isinstance(id, Hashable) else f"a {type(id).__name__}"
+        raise SpecError(f"id={given}: id must be the name of the column of subjects.")
 
 
 def holds_parts(subject: npt.NDArray[Any]) -> bool:
@@ -65,7 +67,7 @@ def holds_parts(subject: npt.NDArray[Any]) -> bool:
 
 
 def subjects_of(subject: npt.NDArray[Any] | None, weight: Array) -> dict[str, Any]:
-    """What a fit remembers of subjects (n,) of whom some have several rows; nothing of rows by themselves."""
+    """Stored subjects (n,) of a fit if some have several rows; otherwise nothing."""
     if subject is None or not holds_parts(subject):
         return {}
     code = pd.factorize(subject)[0]
@@ -74,7 +76,7 @@ def subjects_of(subject: npt.NDArray[Any] | None, weight: Array) -> dict[str, An
 
 
 def check_order(subject: Any, risk: AtRisk, labels: Any, *, from_zero: bool) -> None:
-    """Refuse rows of a subject that overlap, that leave gaps or, where it matters, begin late or differ in weight."""
+    """Raise for rows of a subject that overlap, leave gaps or, where it matters, begin late or change weight."""
     check_subjects(subject, risk, labels)
     frame = pd.DataFrame({"id": subject, "start": risk.entry, "stop": risk.exit, "weight": risk.weight, "row": labels})
     frame = frame.sort_values(["id", "start"], kind="stable")
@@ -83,9 +85,9 @@ def check_order(subject: Any, risk: AtRisk, labels: Any, *, from_zero: bool) -> 
     checks = [
         (
             again & (frame["start"] - before > SAME_TIME * before),
-            "has a gap in time before it, or a row was left out there",
+            "follows a gap in time, or a row before it was left out",
         ),
-        (again & (frame["weight"] != frame["weight"].shift()), "differs in its weight from the row before"),
+        (again & (frame["weight"] != frame["weight"].shift()), "has another weight than the row before"),
     ]
     if from_zero:
         checks.insert(0, (~again & (frame["start"] > 0.0), "does not begin at time 0"))

@@ -20,7 +20,7 @@ from tobitgp.typing import Array, Frame
 
 @dataclass(frozen=True, slots=True)
 class Predictor:
-    """A fit without its rows, and what is asked of it."""
+    """A fit without its rows, and its predictions."""
 
     results: Any  # with a method ``predict``
     options: dict[str, Any]  # of that
@@ -49,7 +49,7 @@ QuestionOf = Callable[[bool, Asked], Question]
 
 
 def whats(known: tuple[str, ...] = WHATS) -> tuple[str, ...]:
-    """What is predicted: what is ``known``, and what else the registry of questions has."""
+    """Quantities to predict: those ``known``, and others in the registry."""
     return (*known, *(name for name in QUESTIONS if name not in WHATS))
 
 
@@ -68,7 +68,7 @@ def prediction_table(
 ) -> pd.Series[float] | pd.DataFrame:
     """A Series, a table of one question's statistics, or a column or group of columns for each question of a list.
 
-    Of the statistics the first is given where no ``bands`` are asked for.
+    Only the first statistic is given where no ``bands`` are requested.
     """
     if not bands:
         first = {key: rows.spread(next(iter(each.values()))) for key, each in columns.items()}
@@ -91,16 +91,18 @@ def read_questions(what: str, q: Any, below: Any, above: Any) -> tuple[dict[floa
             raise SpecError(f"{name}= requires what={home!r}, not what={what!r}.")
     if what == "quantile":
         if q is None:
-            raise SpecError("what='quantile' needs q=, a probability or a list of them, as q=[0.05, 0.95].")
+            raise SpecError(
+                "what='quantile' requires q=, a probability or a list of probabilities, e.g. q=[0.05, 0.95]."
+            )
         values = _numbers("q", q)
         if not all(0.0 < value < 1.0 for value in values):
-            raise SpecError(f"q={q!r}: probabilities strictly between 0 and 1 are needed, as q=0.9.")
+            raise SpecError(f"q={q!r}: q must be strictly between 0 and 1, e.g. q=0.9.")
         return {value: _quantile(value) for value in values}, np.ndim(q) > 0
     if what == "prob":
         if len(given) != 1:
             raise SpecError(
-                "what='prob' needs one of below= and above=, a number or a list of them; the probability of an "
-                "interval is the difference of two that are below."
+                "what='prob' requires one of below= and above=, a number or a list of numbers. The probability "
+                "of an interval is the difference of two probabilities with below=."
             )
         limit = below if above is None else above
         values = _numbers(given[0], limit)
@@ -127,7 +129,7 @@ def _numbers(name: str, given: Any) -> list[float]:
     if not values or not right or len(set(values)) < len(values):
         shown = repr(given)
         shown = f"<{type(given).__name__}>" if "\n" in shown or len(shown) > _LONGEST else shown
-        raise SpecError(f"{name}={shown}: a finite number, or a list of different ones, is needed.")
+        raise SpecError(f"{name}={shown}: {name} must be a finite number, or a list of different finite numbers.")
     return [float(v) for v in values]
 
 
@@ -144,7 +146,7 @@ def check_what(what: str | None, offered: tuple[str, ...] | None = None, of: str
 def check_probability(name: str, value: Any, what: str = "a probability", example: float = 0.95) -> float:
     """A number strictly between 0 and 1."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, _NUMBER) or not 0 < value < 1:
-        raise SpecError(f"{name}={value!r}: {what} strictly between 0 and 1 is needed, as {name}={example}.")
+        raise SpecError(f"{name}={value!r}: {name} must be {what} strictly between 0 and 1, e.g. {name}={example}.")
     return float(value)
 
 
@@ -161,12 +163,12 @@ def check_alpha(alpha: Any) -> float:
 def check_flag(name: str, value: Any) -> bool:
     """A yes or no."""
     if not isinstance(value, (bool, np.bool_, int)) or value not in (0, 1):
-        raise SpecError(f"{name}={value!r}: True or False is needed.")
+        raise SpecError(f"{name}={value!r}: {name} must be True or False.")
     return bool(value)
 
 
 def new_rows(new: Frame | None, exog: Frame | None) -> Frame | None:
     """New rows, under either name."""
     if new is not None and exog is not None:
-        raise SpecError("predict() takes new= or exog=, two names of the same rows, not both.")
+        raise SpecError("predict() accepts new= or exog=, two names of the same argument, not both.")
     return exog if new is None else new

@@ -29,9 +29,9 @@ def get_distribution(
     new : DataFrame or dict of columns, optional
         New rows, as for :meth:`predict`; the training rows by default.
     what : {"uncensored", "observed"}
-        ``"observed"`` needs the columns of the limits and the window in ``new``.
+        ``"observed"`` requires the columns of the limits and the window in ``new``.
     exclude : str or list of str
-        Terms that are set to zero, as ``"gp(x)"``.
+        Terms that are set to zero, e.g. ``"gp(x)"``.
 
     Returns
     -------
@@ -42,7 +42,7 @@ def get_distribution(
     Raises
     ------
     SpecError
-        For another ``what``, or if limits are unknown or the fit holds no training rows and ``new`` is not given.
+        For an unknown ``what``, or if limits are unknown or the fit holds no training rows and ``new`` is not given.
     DataError, UnseenLevelError
         If the new data cannot be used.
 

@@ -1,4 +1,4 @@
-"""Predictions in statsmodels' words."""
+"""Predictions with the names of statsmodels."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def predict(
     exclude: str | Sequence[str] = (),
     exog: Frame | None = None,
 ) -> pd.Series[float] | pd.DataFrame:
-    r"""Predict a number of the distribution of the response in new rows, or in those of the training data.
+    r"""Predict a quantity of the response's distribution in new rows, or in the training rows.
 
     =============  =====================================  ==========================================
     ``what``       value                                  quantity that ``se`` and ``interval`` are of
@@ -114,63 +114,67 @@ def predict(
     "terms"        mean of each term of f                 the term
     =============  =====================================  ==========================================
 
-    A term is a summand of f. A process beside an intercept is measured from its average over the training rows, which
-    the term ``Intercept`` takes up; ``params["Intercept"]`` is the coefficient of the model as written.
+    A term is a summand of f. In a model with an intercept, a process is centred at its average over the training rows,
+    and the term ``Intercept`` includes this average; ``params["Intercept"]`` is the coefficient of the model as
+    written.
 
-    Of a process, values average over f, the noise and the hyper-parameters; of a regression they are those at the
-    estimates, f being the linear predictor. A mixture has no ``"latent"`` and ``"terms"``, but ``"component"``, the
-    probability of each component given what was seen, columns 1 to K; no column tells one row of it from another. For
-    log-time families ``"latent"``, ``"sigma"`` and ``"terms"`` are on the log scale, all others on the scale of the
-    response. Of ``"sigma"`` the value is that of the mean of its logarithm, which errors and intervals are formed on.
-    ``"conditional"`` is the response itself where it was seen, and elsewhere the mean of y* truncated to what is known
-    of it, inside the row's window, under the posterior without the row itself (new rows: given their own columns of
-    response, censoring and window). ``"observed"`` is what is shown: y* clipped at the limits and, of a model with
-    ``truncate()``, given that it lies in its window. Means are infinite or NaN where the noise has none.
+    For processes, predictions average over f, the noise and the hyper-parameters. For regressions, they are evaluated
+    at the estimates, and f is the linear predictor. Mixtures have no ``"latent"`` and ``"terms"``; ``"component"``
+    gives the probability of each component given the observation, in columns 1 to K. All rows of a mixture have the
+    same distribution. For log-time families ``"latent"``, ``"sigma"`` and ``"terms"`` are on the log scale, all others
+    on the scale of the response. The value of ``"sigma"`` is the exponential of its mean logarithm; standard errors and
+    intervals are computed on the log scale. ``"conditional"`` is the response itself if it is uncensored. Otherwise it
+    is the mean of y* truncated to its limits and its window, under the posterior without the row itself (for new rows,
+    given their columns of response, censoring and window). ``"observed"`` is the response as recorded: y* clipped at
+    the limits and, for a model with ``truncate()``, given that it lies in its window. Means are infinite or NaN where
+    the noise has none.
 
     Parameters
     ----------
     new : DataFrame or dict of columns, optional
-        Of any kind that :func:`tobitgp.fit` takes, single values in a dict standing in every row, with the columns
-        right of ``~``, for ``"observed"`` also those of the limits and the window, for ``"conditional"`` those of the
-        response too; by default the training data. Of a dask DataFrame the result is one, too, whose partitions are
-        predicted when they are asked for.
+        Any table that :func:`tobitgp.fit` accepts; a single value in a dict applies to every row. It must have the
+        columns on the right-hand side of the formula, for ``"observed"`` also those of the limits and the window, and
+        for ``"conditional"`` those of the response; by default the training data. For a dask DataFrame the result is a
+        lazy dask table.
     what : str, optional
-        A row of the table; ``"median"`` by default, of a mixture ``"uncensored"``.
+        A row of the table; by default ``"median"``, for a mixture ``"uncensored"``.
     interval : float, optional
-        Probability of an equal-tailed interval of the quantity, as 0.95; never an interval for a new observation. Of a
-        process quantiles of its posterior; of others normal on the quantity's own scale: that of logarithms for
-        positive predictions of log-time families, of logits for probabilities.
+        Probability of an equal-tailed interval for the predicted quantity, e.g. 0.95. This is not a prediction interval
+        for a new observation; use ``what="quantile"`` for that. For processes, limits are posterior quantiles. For
+        other fits, they are normal on the scale of the quantity: on the log scale for positive predictions of log-time
+        families, on the logit scale for probabilities.
     se : bool
-        Give the quantity's posterior standard deviation, or its standard error by the delta method.
+        Return the posterior standard deviation of the quantity, or its standard error by the delta method.
     q : float or list of float, optional
         Orders of quantiles, between 0 and 1.
     below, above : float or list of float, optional
         Limits on the scale of the response; one of the two.
     exclude : str or list of str
-        Terms to set to zero, as ``"gp(x)"``, ``"z"`` or ``"offset"``; new data need no columns that only they use.
+        Terms to set to zero, e.g. ``"gp(x)"``, ``"z"`` or ``"offset"``; new data need no columns that only they use.
     exog : DataFrame or dict of columns, optional
         ``new`` under the name of statsmodels.
 
     Returns
     -------
     Series or DataFrame
-        Of polars or pyarrow where ``new`` is, without an index; else of pandas. A Series named after ``what``, or
-        columns ``estimate, se[, lower, upper]``; the index of the data, NaN in rows with missing inputs and in training
-        rows that were dropped. A list in ``q``, ``below`` or ``above`` gives a column for each value, with ``se`` or
-        ``interval`` columns ``(value, statistic)``. ``"terms"`` always gives columns ``(term, statistic)``, whose
-        estimates, ``Intercept`` and ``offset`` among them, add up to ``"latent"``.
+        A polars or pyarrow table if ``new`` is one, without an index; otherwise pandas. A Series named after ``what``,
+        or columns ``estimate, se[, lower, upper]``; the index of the data, NaN in rows with missing inputs and in
+        training rows that were dropped. A list in ``q``, ``below`` or ``above`` gives a column for each value, with
+        ``se`` or ``interval`` columns ``(value, statistic)``. ``"terms"`` always gives columns ``(term, statistic)``,
+        whose estimates, ``Intercept`` and ``offset`` among them, add up to ``"latent"``.
 
     Raises
     ------
     SpecError
-        For an unknown ``what``, an interval outside (0, 1), arguments that do not go with it, or unknown limits.
+        For an unknown ``what``, an interval outside (0, 1), arguments that cannot be combined with it, or unknown
+        limits.
     DataError, UnseenLevelError
         If the new data cannot be used.
 
     Warns
     -----
     ApproximationWarning
-        If values, standard errors or interval ends are not finite, e.g. means where the noise, or a mixture, has none.
+        If values, standard errors or interval ends are not finite, e.g. means of distributions without a mean.
 
     References
     ----------
@@ -204,14 +208,14 @@ def predict(
 def get_prediction(
     results: Fit, new: Frame | None = None, *, exclude: str | Sequence[str] = (), exog: Frame | None = None
 ) -> PredictionResults:
-    """Mean of y*, its interval, and an interval for a new y* between its quantiles, in statsmodels' columns.
+    """Mean of y*, its interval, and an interval for a new y*, in the columns of statsmodels.
 
-    Of the theory pages by (PRE2) and (PRE3) for processes, (REG8) for regressions and (LR2) for mixtures.
+    See the theory pages: (PRE2) and (PRE3) for processes, (REG8) for regressions and (LR2) for mixtures.
 
     Parameters
     ----------
     new, exclude, exog
-        As of :meth:`predict`.
+        As for :meth:`predict`.
 
     Returns
     -------
@@ -224,7 +228,7 @@ def get_prediction(
         If the fit holds no training rows and ``new`` is not given, or for cure models and proportional hazards, whose
         times have no mean.
     DataError, UnseenLevelError
-        If the new data cannot be used; both when numbers are asked for.
+        If the new data cannot be used; both when numbers are requested.
 
     Examples
     --------
@@ -240,7 +244,7 @@ def get_prediction(
     obs_ci_upper   10.68
     """
     if results._no_mean:
-        raise SpecError(f"get_prediction() is of means, and {results._no_mean}; predict(interval=) has medians.")
+        raise SpecError(f"get_prediction() predicts means, and {results._no_mean}. Use predict(interval=) for medians.")
     return PredictionResults(partial(predict, results), new_rows(new, exog), exclude)
 
 
@@ -249,21 +253,23 @@ def residuals(
 ) -> pd.Series[float]:
     """Residuals of the training rows, censored ones included.
 
-    ``"quantile"``: normal scores of the predictive distribution at the response, and at a random point of its mass
-    between the ends where a row is censored. ``"response"``: response, or its mean given what was seen, less
-    ``predict(what="uncensored")``. ``"pearson"``, not of a mixture: the same over the predictive standard deviation (of
-    a regression that of the noise), on the log scale for log-time families; NaN where the noise has no variance.
-    ``"cox_snell"``: minus the log of the predictive probability of a larger response, its expectation given the row on
-    left-censored and interval ones. ``"martingale"``: events, none on right-censored rows, less that. ``"deviance"``:
-    of a regression signed roots of deviances, as survreg has them; of other fits martingale residuals on a scale on
-    which they are nearly normal. Truncated rows are judged by what could have been seen of them.
+    ``"quantile"``: normal scores of the predictive distribution at the response; for a censored row, at a random point
+    of the distribution between its limits. ``"response"``: the response (for a censored row, its conditional mean)
+    minus ``predict(what="uncensored")``. ``"pearson"``, not for mixtures: the same divided by the predictive standard
+    deviation (for a regression, that of the noise), on the log scale for log-time families; NaN if the noise has no
+    variance. ``"cox_snell"``: minus the log of the predictive probability of a larger response; for left- and
+    interval-censored rows, its conditional expectation. ``"martingale"``: the number of events (0 for right-censored
+    rows) minus the Cox-Snell residual. ``"deviance"``: for a regression, signed roots of deviances as in survreg; for
+    other fits, martingale residuals transformed to be nearly normal. For truncated rows, distributions are conditional
+    on the window.
 
     Parameters
     ----------
     kind : {"quantile", "response", "pearson", "deviance", "cox_snell", "martingale"}
-        ``"response"`` is in the units of the response, the others have none.
+        ``"response"`` is in the units of the response; the others are dimensionless.
     rng : int or numpy Generator, optional
-        For the random part, which belongs to what is known of a row and not to its position; None is deterministic.
+        For the random part, which depends on the content of a row and not on its position. None gives the same result
+        every time.
 
     Returns
     -------
@@ -273,12 +279,12 @@ def residuals(
     Raises
     ------
     SpecError
-        For another ``kind``, or if the fit holds no training rows.
+        For an unknown ``kind``, or if the fit holds no training rows.
 
     Warns
     -----
     ApproximationWarning
-        If residuals are not finite, as those of ``"response"`` where there is no mean.
+        If residuals are not finite, e.g. ``"response"`` if there is no mean.
 
     References
     ----------
@@ -299,7 +305,7 @@ def residuals(
     return residual_series(results, kind, rng)
 
 
-_NO_MEAN = "the response has no mean there, or one beyond the largest number, and kind='quantile' needs none"
+_NO_MEAN = "the response has no mean there, or one above the largest number; use kind='quantile', which needs none"
 
 
 def residual_series(results: Fit, kind: str, rng: int | np.random.Generator | None) -> pd.Series[float]:
@@ -321,7 +327,7 @@ def residual_series(results: Fit, kind: str, rng: int | np.random.Generator | No
 
 
 def quantile_residuals(results: Fit, asked: Asked, rng: int | np.random.Generator | None) -> Array:
-    """Of the training rows used, (n,); the random points belong to what is known of a row, not to its position."""
+    """Residuals of the training rows used, (n,); random points depend on the content of a row, not on its position."""
     tails = results._tails(asked)
     predicted = tails.quantile(np.full(len(tails.lower), 0.5))
     uniform = np.empty(len(tails.lower))
@@ -358,13 +364,17 @@ def predict_table(
         return prediction_table(what, asked, found, listed=True, bands=True, of="term").astype(np.float64)
     if what == "sigma":
         if len(exclude):
-            raise SpecError("what='sigma' is the scale of the noise, of which exclude= takes nothing away.")
+            raise SpecError(
+                "what='sigma' is the scale of the noise, which exclude= does not change. Leave exclude= out."
+            )
         asked = ask(parts, new)
         scale = _log_normal(*results._log_noise(asked), level)
         return prediction_table(what, asked, {what: scale}, listed=False, bands=bands)
     if what == "conditional":
         if len(exclude):
-            raise SpecError("what='conditional' says what the rows themselves would be; exclude= has no place in it.")
+            raise SpecError(
+                "what='conditional' conditions on the observed response with all terms. Leave exclude= out."
+            )
         table = results._conditional(new, level, se=bool(se))
         return table if bands else table["estimate"].rename(what)
     asked = ask(parts, new, exclude, instead="what='uncensored'")
@@ -378,5 +388,5 @@ def predict_table(
 
 
 def location(results: Fit) -> Array:
-    """What is expected of the training rows, (n,), larger of larger responses."""
+    """Predictions of the training rows, (n,), which increase with the response."""
     return predict(results, None, "latent").to_numpy()[results.parts.rows.kept]

@@ -31,7 +31,7 @@ def prior_table(gp: GPModel) -> pd.DataFrame:
 
 
 def linear_rows(gp: GPModel) -> Iterator[tuple[str, PriorRow]]:
-    """Those of linear coefficients: of an intercept at the means of the columns, of others their own."""
+    """Priors of linear coefficients; that of an intercept is at the means of the columns."""
     if gp.linear is None:
         return
     centre = gp.problem.units.centre
@@ -49,14 +49,14 @@ def linear_rows(gp: GPModel) -> Iterator[tuple[str, PriorRow]]:
 
 
 def line_rows(gp: GPModel) -> Iterator[tuple[str, PriorRow]]:
-    """Those of slopes of processes with a line."""
+    """Priors of slopes of processes with a linear effect."""
     for name, sd in gp.slopes.items():
         flat = PriorRow("flat", np.nan, np.nan, "priors=")
         yield name, flat if name in gp.dropped else PriorRow("normal", 0.0, sd, _source(gp, name))
 
 
 def hyper_rows(gp: GPModel) -> Iterator[tuple[str, PriorRow]]:
-    """Those of hyper-parameters."""
+    """Priors of hyper-parameters."""
     of = gp.parameters
     terms = {i: term for term in of.effects for i in range(term.cors.start, term.cors.stop)}
     values = of.values(np.where(np.isnan(of.start), 0.0, of.start))
@@ -77,7 +77,7 @@ def hyper_rows(gp: GPModel) -> Iterator[tuple[str, PriorRow]]:
 
 
 def _of_correlation(term: EffectParameters, source: str) -> PriorRow:
-    """That of correlations: LKJ, or that of a single one."""
+    """Prior of correlations: LKJ, or that of a single correlation."""
     if term.cor is None:
         return PriorRow("LKJ", float(term.eta), np.nan, source)
     return PriorRow(term.words, Beta(*term.cor, lower=-1.0)._value_quantile(0.5), np.nan, source)

@@ -29,7 +29,7 @@ class Compared(NamedTuple):
 
 
 class RatioKind(NamedTuple):
-    """What is the same at all times: its column in tables, and the sign of a difference of f in its logarithm."""
+    """The ratio that is constant over time: its column in tables, and the sign of differences of f in its log."""
 
     name: str
     sign: float
@@ -38,17 +38,17 @@ class RatioKind(NamedTuple):
 def family_ratio(parts: Any) -> RatioKind:
     """The ratio that a shift of log time changes by the same factor at all times."""
     if parts.spec.mixture is not None:
-        raise SpecError("A mixture has no columns whose hazard ratios could be formed.")
+        raise SpecError("A mixture has no columns with hazard ratios.")
     family, noise = parts.family, parts.family.distribution
     if not (family.log_time and (noise.exponential_hazard or noise.proportional_odds)):
         raise SpecError(
-            f"family={family.name!r} has no hazard ratio that is the same at all times: predict_hazard(...) at two "
-            'rows gives both hazards over time, and family="ph" models the ratio.'
+            f"family={family.name!r} has no hazard ratio that is the same at all times. Use "
+            "predict_hazard(...) for two rows to get both hazards over time, or family='ph' to model the ratio."
         )
     if parts.state.scale is not None or parts.state.var_weight is not None:
         raise SpecError(
-            "Here sigma differs from row to row, so that hazards cross and no ratio is the same at all times: "
-            "predict_hazard(...) at two rows gives both hazards over time."
+            "Here sigma differs from row to row, so that hazards cross and no ratio is the same at all times. "
+            "Use predict_hazard(...) for two rows to get both hazards over time."
         )
     return RatioKind(HAZARD, -1.0) if noise.exponential_hazard else RatioKind(ODDS, 1.0)
 

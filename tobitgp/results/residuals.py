@@ -1,6 +1,6 @@
 r"""Residuals of the training rows, censored ones included, of fits of every kind.
 
-Of rows with a window everything is conditional on it. Of interval-censored rows Farrington (2000), Residuals for
+Residuals of rows with a window are conditional on it. For interval-censored rows see Farrington (2000), Residuals for
 proportional hazards models with interval-censored survival data, *Biometrics* 56.
 """
 
@@ -34,7 +34,7 @@ class Tails(NamedTuple):
     """Rows as they are judged, (n,) each."""
 
     log_probability: LogProbability
-    lower: Array  # what is known of the response; equal where it is known exactly
+    lower: Array  # ends of the response; equal if it is uncensored
     upper: Array
     entry: Array
     exit: Array
@@ -42,14 +42,14 @@ class Tails(NamedTuple):
 
     @classmethod
     def of(cls, y: RowDistributions, response: CensoredResponse, window: tuple[Array, Array] | None = None) -> Tails:
-        """Of distributions of the response, in a window that is that of the response where none is given."""
+        """Tails of distributions of the response; the window is that of the response by default."""
         entry, exit = window or (response.entry, response.exit)
         within = y.log_mass(entry, exit)
         return cls(lambda low, high: y.log_mass(low, high) - within, *response.within_window, entry, exit)
 
     @classmethod
     def of_survival(cls, log_survival: Callable[[Array], Array], response: CensoredResponse) -> Tails:
-        """Of log probabilities of surviving finite times."""
+        """Tails from log probabilities of surviving finite times."""
 
         def left(at: Array) -> Array:
             inside = np.isfinite(at)

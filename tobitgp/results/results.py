@@ -64,7 +64,7 @@ from tobitgp.results.why_not import WHY_NOT, known_facts, missing_attribute, rea
 from tobitgp.results.words import Words
 from tobitgp.typing import Array, Frame
 
-_NO_LIKELIHOOD = "\n  llf, aic and bic are NaN of a posterior; compare fits by log_evidence"
+_NO_LIKELIHOOD = "\n  llf, aic and bic are NaN for a posterior; compare fits by log_evidence"
 
 
 class Results:
@@ -74,10 +74,10 @@ class Results:
     _together: Any = None  # the fit of all responses, where this is one of several
     _causes: tuple[Any, ...] = ()  # of events, where there are several
     _of_cause = False  # whether events of other causes are censoring
-    _shows_ratios = False  # whether plot_forest() draws ratios unless it is asked for coefficients
+    _shows_ratios = False  # whether plot_forest() draws ratios by default
     _from_zero = True  # whether a path of covariates has to begin at time 0
     _about_latent = False  # whether the response, or its logarithm, is the latent value plus noise of a scale
-    _averages_warn = False  # whether averages say themselves that they rest on times that nobody was followed to
+    _averages_warn = False  # whether averages themselves warn of times beyond the follow-up
     _no_mean = ""  # why times have no mean, where they have none
 
     _knows_null = False  # whether summaries show `llnull`, which takes another fit where it is not known
@@ -109,12 +109,12 @@ class Results:
 
     @property
     def _specifications(self) -> list[ModelSpec]:
-        """What was understood of the formulas."""
+        """Specification of the formulas."""
         return [self._parts.spec]
 
     @property
     def _subjects(self) -> Mapping[Any, Subject]:
-        """What this is a model of; of several causes by cause."""
+        """Rows and response of the model; by cause for several causes."""
         return {None: subject_of(self)}
 
     @property
@@ -178,12 +178,12 @@ class Results:
 
     @property
     def _written(self) -> str:
-        """What was written, in a line."""
+        """The formula in one line."""
         return str(self._parts.spec.written_as(self.formula))
 
     @property
     def _column_texts(self) -> tuple[str, ...]:
-        """What mentions the columns that new data need."""
+        """Texts that mention the columns required in new data."""
         weight = getattr(self._parts.state, "var_weight", None)
         return (self._written, *(weight[:1] if weight else ()))
 
@@ -213,7 +213,7 @@ class Results:
 
     @property
     def _whats(self) -> tuple[str, ...]:
-        """What is predicted, the default first."""
+        """Quantities that ``predict`` supports, the default first."""
         return whats()
 
     @property
@@ -233,26 +233,26 @@ class Results:
         raise unavailable(self, "what='conditional'", "conditional")
 
     def _terms(self, asked: Asked) -> Mapping[str, Nodes | Estimates]:
-        """What is known of every term of the location in rows."""
+        """Posterior of every term of the location in rows."""
         raise unavailable(self, "what='terms'", "terms")
 
     @property
     def _drawn(self) -> tuple[str, ...]:
-        """What ``sample`` draws."""
+        """Quantities that ``sample`` supports."""
         return DRAWN
 
     def _refuse_dependent(self, question: str) -> None:
-        """Refuse what takes rows as independent where they are not."""
+        """Raise an error for what takes rows as independent where they are not."""
 
     @property
     def _joint(self) -> JointPosterior:
-        """What is known of rows together."""
+        """Joint posterior of rows."""
         raise unavailable(self, "The joint distribution of rows", "posterior")
 
     def _drawn_times(
         self, asked: Asked, times: Times, draws: int, last: float, rng: np.random.Generator
     ) -> RowDistributions:
-        """Draws (n, draws) of the distributions of the times of rows, up to a last time that is asked about."""
+        """Draws (n, draws) of the distributions of the times of rows, up to a last time requested."""
         parts = self._joint.distributions(asked, draws, max(draws * len(times.which), 1), rng)
         return JoinedDraws(tuple(parts), rng.permutation(draws))
 
@@ -277,7 +277,7 @@ class Results:
 
     @property
     def _residuals(self) -> Mapping[str, Callable[[Asked], Array]]:
-        """Residuals beside those that every kind has."""
+        """Residuals in addition to those that every kind has."""
         return {"deviance": lambda asked: self._tails(asked).deviance()}
 
     def _time_rows(self, df: Frame | None, exclude: Any, *, bands: bool) -> TimeRows:
@@ -300,11 +300,11 @@ class Results:
         return self._location()
 
     def _times_left_out(self) -> Times:
-        """Of the training rows, without what a row says itself where that matters."""
+        """Times of the training rows, without what a row says itself where that matters."""
         return self._time_rows(None, (), bands=False).times
 
     def _scores(self, df: Frame, scoring_method: str) -> Scores:
-        """What new rows score."""
+        """Scores of new rows."""
         rows = self._read_scored(df, "score()")
         values = self._likelihoods(rows) if scoring_method == "log_likelihood" else self._order(rows.asked)
         seen = rows.response
@@ -315,13 +315,13 @@ class Results:
         return Times.of(self._posterior(asked, bands=False)).order()
 
     def _training_ends(self) -> tuple[Array, Array, Array]:
-        """What is known of the training rows, and their weights."""
+        """Limits of the training rows, and their weights."""
         response = self._parts.rows.response
         return response.lower, response.upper, response.weight
 
     @cached_property
     def _elpds(self) -> dict[str, Elpd]:
-        """Leave-one-out and WAIC that comparisons asked for already."""
+        """Leave-one-out and WAIC of earlier comparisons."""
         return {}
 
     @property
@@ -341,7 +341,7 @@ class Results:
     if TYPE_CHECKING:  # what each kind states, and what only some kinds have
 
         def _criterion(self) -> tuple[str, str]:
-            """What the fit is compared by, and its value in words."""
+            """Criterion of comparisons of the fit, and its value in words."""
 
         @property
         def method(self) -> str:
@@ -349,7 +349,7 @@ class Results:
 
         @property
         def evidence_kind(self) -> str:
-            """What the fit is compared by."""
+            """Criterion of comparisons of the fit."""
 
         @property
         def converged(self) -> bool:
@@ -368,7 +368,7 @@ class Results:
             """Maximised log likelihood."""
 
         def _posterior(self, asked: Asked, *, bands: bool) -> Nodes | Estimates:
-            """What is known of the distribution of the response in rows; ``bands`` if errors will be asked for."""
+            """Distribution of the response in rows; ``bands`` if standard errors will be requested."""
 
         def _draws(self, draws: int, rng: Rng, question: str) -> Draws:
             """Draws from the posterior, or from the normal distribution of the estimates."""
@@ -391,7 +391,7 @@ class Results:
             """Parameters other than linear coefficients, on the scale on which they are reported."""
 
         def _words(self, alpha: float, kind: CovKind | None = None) -> Words:
-            """What a summary says."""
+            """Contents of the summary."""
 
         @property
         def log_evidence(self) -> float:
@@ -425,7 +425,7 @@ class Results:
     else:
 
         def __getattr__(self, name: str) -> Any:
-            """Say why this kind of fit has not what others have."""
+            """Explain why this kind of fit lacks a method of other kinds."""
             return missing_attribute(self, name)
 
     def __dir__(self) -> list[str]:
@@ -441,14 +441,16 @@ class Results:
     def _estimates(self, kind: CovKind | None) -> tuple[Linear, Any]:
         """Linear coefficients and the rest, with the covariance that ``kind`` names."""
         if kind is not None:
-            raise SpecError(f"kind={kind!r} chooses among the covariances of a mixture; this fit has one.")
+            raise SpecError(
+                f"kind={kind!r} selects a covariance of a mixture, and this fit has only one. Leave kind= out."
+            )
         return self._linear, self._rest
 
     def _profile(self, name: str, alpha: float) -> tuple[float, float]:
         """Interval of a parameter by the profile likelihood."""
         raise SpecError(
-            f"method='profile' is for fits by maximum likelihood, as RegressionResults; this fit, "
-            f"{type(self).__name__}, has method='wald'."
+            f"method='profile' requires a fit by maximum likelihood. This fit ({type(self).__name__}) supports "
+            f"method='wald'."
         )
 
     def _testable(self, kind: CovKind | None) -> tuple[Linear, Sequence[str]]:
@@ -467,7 +469,7 @@ class Results:
 
     @property
     def bse(self) -> pd.Series[float]:
-        """Standard errors by parameter, 0 where fixed; under a prior posterior standard deviations.
+        """Standard errors by parameter, 0 if fixed; with a prior, posterior standard deviations.
 
         In the user's units: roots of the diagonal of ``cov_params()``, by (REG8), (PRE2), (HYP2) or (LR2) of the theory
         pages.
@@ -476,19 +478,18 @@ class Results:
 
     @property
     def tvalues(self) -> pd.Series[float]:
-        """Coefficients over their standard errors, by parameter; NaN for fixed ones, hyper-parameters, sigma and df.
+        """Coefficients divided by standard errors, by parameter; NaN for fixed ones, hyper-parameters, sigma and df.
 
-        Pure numbers: the signed root of (REG10) of the theory pages for a coefficient at a time.
+        Dimensionless numbers: the signed root of (REG10) of the theory pages for a coefficient at a time.
         """
         return self._series(self._linear.z_values(), self._rest.z_values())
 
     @property
     def pvalues(self) -> pd.Series[float]:
-        """Two-sided tail probabilities; of a posterior twice the probability of a coefficient's less likely sign.
+        """Two-sided p-values; for a posterior, twice the probability of a coefficient's less likely sign.
 
-        A Series by parameter; NaN for fixed coefficients, and for hyper-parameters, sigma and df, of which zero is no
-        value to test. Of a regression the tail of (REG10) of the theory pages, of a posterior that of the mixture of
-        (PRE3).
+        A Series by parameter; NaN for fixed coefficients, and for hyper-parameters, sigma and df, which cannot be zero.
+        See (REG10) of the theory pages for regressions, and the mixture of (PRE3) for posteriors.
         """
         return self._series(self._linear.p_values(), self._rest.p_values())
 
@@ -518,9 +519,9 @@ class Results:
 
     @property
     def df_resid(self) -> float:
-        """Residual degrees of freedom: ``nobs`` less the number of estimated parameters, of a process ``df_model``.
+        """Residual degrees of freedom: ``nobs`` minus the number of estimated parameters (for a process, ``df_model``).
 
-        With ``id=`` subjects count.
+        With ``id=``, subjects are counted.
         """
         return self._n_units - self._n_free
 
@@ -538,7 +539,7 @@ class Results:
     def aic(self) -> float:
         """``2 k - 2 llf`` on the scale of deviances, k the number of estimated parameters.
 
-        NaN of a posterior, and with sampling weights, whose unit would decide.
+        NaN for a posterior, and with sampling weights, since the value would depend on their unit.
 
         References
         ----------
@@ -551,8 +552,8 @@ class Results:
     def bic(self) -> float:
         """``k log n - 2 llf`` on the scale of deviances, k the number of estimated parameters.
 
-        n is ``nobs``, with ``id=`` the number of subjects. NaN of a posterior, and with
-        sampling weights, whose unit would decide.
+        n is ``nobs``, or with ``id=`` the number of subjects. NaN for a posterior, and with sampling weights, since the
+        value would depend on their unit.
 
         References
         ----------
@@ -652,7 +653,7 @@ class Results:
 
     @property
     def default_model_infos(self) -> dict[str, Callable[[Any], str]]:
-        """What makes the rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns, by label."""
+        """Functions for the rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns, by label."""
         infos: dict[str, Callable[[Any], str]] = {"N": lambda res: f"{res.nobs:.10g}"}
         for kind in COUNTS[:4]:
             infos[output.STAT_LABELS[kind]] = lambda res, kind=kind: str(int(res.parts.facts.counts[kind]))  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""What is known of the training rows, by which they are ordered whatever their order in the data."""
+"""Contents of the training rows, which order them independently of their order in the data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DECIMALS = 6  # of predictions, which depend on the order of the rows by roundi
 
 
 class RowContents(NamedTuple):
-    """An order of n training rows that only depends on what is known of them, and which of them are equal."""
+    """An order of n training rows that only depends on what is known about them, and which of them are equal."""
 
     order: IntArray  # (n,), positions
     code: IntArray  # (n,), of each row; the same where rows are equal in everything

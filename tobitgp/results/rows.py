@@ -40,7 +40,7 @@ class Limits(NamedTuple):
 
 
 def no_limits(n: int) -> Limits:
-    """Of rows without limits and window."""
+    """Rows without limits and window."""
     open_ends = np.full(n, -np.inf), np.full(n, np.inf)
     return Limits(*open_ends, *open_ends)
 
@@ -151,7 +151,7 @@ def what_was_seen(parts: Source, new: Frame, asked: str = "what='conditional'") 
     lacking = [name for name in names if name not in set(column_names(new))]
     if lacking:
         raise SpecError(
-            f"{asked} requires the response of each row; the new data lack {', '.join(map(repr, lacking))}."
+            f"{asked} requires the response of each row. The new data lack {', '.join(map(repr, lacking))}."
         )
     spelled = spell_numbers(new, parts.spec.names("response")) if parts.spec.response.kind == "text" else new
     return read_table(spelled, names)
@@ -165,7 +165,7 @@ class Scored(NamedTuple):
 
 
 def response_of_rows(parts: Source, new: Frame | None, asked: Asked, needed_by: str = "what='conditional'") -> Scored:
-    """Those of the usable rows of whose response something is known, and what that is."""
+    """The usable rows with an observed or censored response, and that response."""
     if new is None:
         return Scored(asked, parts.rows.response)
     table = what_was_seen(parts, new, needed_by).take(asked.usable)
@@ -175,19 +175,19 @@ def response_of_rows(parts: Source, new: Frame | None, asked: Asked, needed_by: 
 
 
 def read_scored(parts: Source, df: Frame, needed_by: str = "score()") -> Scored:
-    """Read what is known of new rows, their windows too."""
+    """Read what is known about new rows, their windows too."""
     what_was_seen(parts, df, needed_by)
     scored = response_of_rows(parts, df, ask(parts, df), needed_by)
     if not scored.asked.usable.any():
-        raise SpecError(f"{needed_by} needs rows of which something is known, and these data have none.")
+        raise SpecError(f"{needed_by} requires rows with an observed or censored response, and these data have none.")
     return scored
 
 
 class Scores(NamedTuple):
-    """What rows of which something is known score."""
+    """Rows with an observed or censored response, to be scored."""
 
     known: BoolArray  # (n_data,), which rows these are, m of them
-    lower: Array  # (m,), what is known of the response
-    upper: Array  # (m,), what is known of the response
+    lower: Array  # (m,), end of the response
+    upper: Array  # (m,), end of the response
     entry: Array  # (m,), from when on it could have been seen
     values: Array  # (m,), log likelihoods, or predicted medians

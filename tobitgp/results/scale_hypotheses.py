@@ -23,7 +23,7 @@ class WithScales(NamedTuple):
 
 
 def with_scales(results: Fit, kind: CovKind | None) -> WithScales:
-    """What can be tested of a fit, its positive parameters included."""
+    """Testable parameters of a fit, including positive ones."""
     linear, columns = results._testable(kind)
     rest = results._estimates(kind)[1]
     if not isinstance(rest, Transformed):
@@ -57,7 +57,7 @@ def on_log_scale(
             listed = " and ".join(repr(columns[j]) for j in at)
             raise SpecError(
                 f"The hypothesis {name!r}: {listed} must be positive, and {'is' if len(at) == 1 else 'are'} tested on "
-                "the log scale. Give one parameter a positive value, as 'sigma = 1', or compare two, as 'a = 2*b'."
+                "the log scale. Give one parameter a positive value, e.g. 'sigma = 1', or compare two, e.g. 'a = 2*b'."
             )
         null[k] = np.log(value / weights[0]) if one else np.log(-weights[1] / weights[0])
         R[k] = 0.0

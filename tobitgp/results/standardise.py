@@ -44,68 +44,67 @@ def standardise(
     draws: int = DRAWS,
     rng: int | np.random.Generator | None = None,
 ) -> pd.DataFrame:
-    r"""Averages over rows, all of which are given one value of a column: standardisation, or the g-formula.
+    r"""Averages over rows with a column set to the same value in all rows: standardisation, or the g-formula.
 
-    With A the column and z the others, :math:`S_a(t) = \sum_i w_i S(t | A = a, z_i) / \sum_i w_i`. A restricted mean is
-    the area below this curve, a median where it is one half, which is no mean of medians. The function averages a
-    regression: to read it as what would happen if A were set to a needs that nothing unmeasured affects both A and
-    the response, that every value of A may occur at all z (positivity), and that setting A means the same in all rows
-    (consistency).
+    Let A be the column and z the others; :math:`S_a(t) = \sum_i w_i S(t | A = a, z_i) / \sum_i w_i`. A restricted mean
+    is the area below this curve, and a median is the time where it is one half, which is not the mean of the medians.
+    The result is an average of a regression. A causal reading (the effect of setting A to a) requires that no
+    unmeasured variable affects both A and the response (no confounding), that every value of A may occur at all z
+    (positivity), and that setting A means the same in all rows (consistency).
 
     Parameters
     ----------
     column : str or dict
-        A factor, each of whose levels all rows are given; or ``{column: values}``, which numbers need.
+        A factor, which is set to each of its levels; or ``{column: values}``, which is required for numbers.
     what : {"survival", "risk", "rmst", "median", "mean"}
-        Probability of surviving a time, or of not; restricted mean time up to it; median; mean of the response before
-        censoring.
+        Probability of surviving a time, or of not surviving it; restricted mean up to a time; median; mean of the
+        response before censoring.
     times : float or list of float
-        Of the first three, on the scale of the response.
+        Required for the first three, on the scale of the response.
     df : DataFrame or dict of columns, optional
-        Rows to average over, those of the fit by default. ``column`` may be missing there.
+        Rows to average over, by default those of the fit. They need not have ``column``.
     weights : str, (n,) array or Series, optional
-        Frequency weights of the rows, numbers of copies; by default those of the fit, of ``df`` ones.
+        Frequency weights (numbers of copies) of the rows; by default those of the fit, or ones for ``df``.
     interval : float or None
         Probability of the intervals.
     cause : optional
-        Of competing risks, with ``"risk"``: the probability of an event of this cause by then, its cumulative
-        incidence. Without, of the first event of any cause.
+        For competing risks with ``"risk"``: the cumulative incidence of this cause. By default the first event of any
+        cause.
     conditional_after : float, optional
-        Time survived already by all rows, s, on the scale of the response, from which times and medians count: each row
-        has :math:`S(s + t | a, z_i) / S(s | a, z_i)`, and the rows and their weights stay the same for all values, so
-        that they should be those of who survived s. With late entry no earlier than the first entry. Of a posterior
-        this is the mean over draws of such ratios, an average with unknown parameters; ``predict_survival_function``
-        has the ratio of means, the predictive probability of a new row, which its own survival of s makes a little
-        higher or lower. At a maximum of a likelihood the two are the same.
+        Time s that all rows have survived, on the scale of the response. Times and medians are counted from s: each row
+        has :math:`S(s + t | a, z_i) / S(s | a, z_i)`. The rows and their weights are the same for all values, so they
+        should be rows that survived s. With late entry, s must not be earlier than the first entry. For a posterior
+        this is the mean of such ratios over draws; ``predict_survival_function`` gives the ratio of means, the
+        predictive probability for a new row. For maximum likelihood the two are the same.
     population : {"fixed", "bootstrap"}
-        Whether the rows are those that are meant, or a sample of these, which is resampled with the weights of a
+        Whether the rows are the population itself, or a sample from it, which is resampled with the weights of a
         Bayesian bootstrap.
     draws : int
-        Number of draws from a posterior; regressions need none.
+        Number of draws from a posterior; not used for regressions.
     rng : int or numpy Generator, optional
-        For draws; without it they are the same every time.
+        For draws; by default they are the same every time.
 
     Returns
     -------
     DataFrame
-        Columns ``estimate, se, lower, upper``: index the values, of a list of times ``(value, time)``. Of a regression
-        the estimate is at the maximum, with errors by the delta method in all parameters and intervals symmetric in
-        the logit of probabilities and the logarithm of times; of a posterior mean, standard deviation and quantiles of
-        draws, each of which has one f in all rows and one noise.
+        Columns ``estimate, se, lower, upper``: the index has the values, with a list of times ``(value, time)``. For a
+        regression, the estimate is at the maximum, with standard errors by the delta method in all parameters and
+        intervals that are symmetric on the logit scale of probabilities and the log scale of times. For a posterior,
+        these are the mean, standard deviation and quantiles of draws; each draw has one f for all rows and one noise
+        scale.
 
     Raises
     ------
     SpecError
-        For unknown words or columns, lacking or needless times, a dask DataFrame, or lacking training rows.
+        For unknown options or columns, missing or unnecessary times, a dask DataFrame, or missing training rows.
     DataError, UnseenLevelError
-        If rows cannot be used, or values are no level of the factor.
+        If rows cannot be used, or values are not levels of the factor.
 
     Warns
     -----
     ApproximationWarning
-        If these are results of one of several causes, whose survival is net survival; if a restricted mean goes
-        beyond the last time seen; or if a number is not finite, e.g. the median of a curve that does not fall to one
-        half.
+        For results of one of several causes, whose survival is net survival; if a restricted mean goes beyond the last
+        time seen; or if a number is not finite, e.g. the median of a curve that does not fall to one half.
 
     References
     ----------
@@ -126,14 +125,14 @@ def standardise(
         _check_column(results, column)
         levels = column_levels(results._using(column), column)
         if levels is None:
-            raise SpecError(f"{column!r} holds numbers: name the values, as standardise({{{column!r}: [1, 2]}}).")
+            raise SpecError(f"{column!r} holds numbers. Give the values, e.g. standardise({{{column!r}: [1, 2]}}).")
         column = {column: levels}
     if not isinstance(column, dict) or len(column) != 1:
-        raise SpecError("standardise() takes a column, or a dict of one column and its values.")
+        raise SpecError("standardise() requires a column, or a dict of one column and its values.")
     name, values = next(iter(column.items()))
     values = list(values) if np.ndim(values) else [values]
     if not values:
-        raise SpecError(f"standardise() has no value of {name!r} to give the rows.")
+        raise SpecError(f"standardise() requires at least one value of {name!r}.")
     sought, level, listed = (
         _sought(results, what, times, conditional_after, cause),
         check_level(interval),
@@ -169,10 +168,10 @@ def contrast(
 ) -> pd.DataFrame:
     """Contrast of two standardised averages: their difference, or their ratio.
 
-    ``contrast(res, {"trt": "yes"}, {"trt": "no"}, ...)`` gives all rows the one value and then the other, by one fit,
-    so that what both averages share of its errors cancels; see :meth:`GPResults.standardise` for what is averaged and
-    what a causal reading needs. ``contrast(res_a, res_b, ...)`` compares the averages by two fits of different rows,
-    whose errors are independent, over ``df`` or over the rows of each.
+    ``contrast(res, {"trt": "yes"}, {"trt": "no"}, ...)`` sets the column to the first value in all rows and then to the
+    second, with the same fit, so that shared errors of the two averages cancel. See :meth:`GPResults.standardise` for
+    the averages and for the assumptions of a causal reading. ``contrast(res_a, res_b, ...)`` compares the averages of
+    two fits to different rows, whose errors are independent, over ``df`` or over the rows of each fit.
 
     Parameters
     ----------
@@ -181,31 +180,31 @@ def contrast(
     first, second : dict
         Values of one or more columns; or ``first`` the results of another fit, without ``second``.
     what, times
-        As of :meth:`GPResults.standardise`.
+        As for :meth:`GPResults.standardise`.
     scale : {"difference", "ratio"}
-        Of the first average less the second, or over it, with an interval symmetric in the logarithm.
+        The first average minus the second, or divided by it, with an interval that is symmetric on the log scale.
     df, interval, weights, cause, conditional_after, population, draws, rng
-        As of :meth:`GPResults.standardise`.
+        As for :meth:`GPResults.standardise`.
     response : str, optional
-        Of several responses the one that is contrasted; by default all of them, side by side.
+        For several responses, the one to contrast; by default all of them, side by side.
 
     Returns
     -------
     DataFrame
-        Columns ``estimate, se, lower, upper``, a row for each time, or one. The standard error of a ratio over it is
-        that of its logarithm.
+        Columns ``estimate, se, lower, upper``, a row for each time, or one. For a ratio, ``se`` divided by the ratio is
+        the standard error of its logarithm.
 
     Raises
     ------
     SpecError
-        As of :meth:`GPResults.standardise`, for another scale, or two fits that share rows.
+        As for :meth:`GPResults.standardise`, for another scale, or two fits that share rows.
     DataError, UnseenLevelError
-        If rows cannot be used, or values are no level of the factor.
+        If rows cannot be used, or values are not levels of the factor.
 
     Warns
     -----
     ApproximationWarning
-        As of :meth:`GPResults.standardise`.
+        As for :meth:`GPResults.standardise`.
 
     References
     ----------
@@ -221,7 +220,7 @@ def contrast(
     1  730.0     111.2  33.1   46.4  176.0
     """
     if not isinstance(results, HasAverages):
-        raise SpecError(f"contrast() takes the results of a fit first, not {type(results).__name__}.")
+        raise SpecError(f"The first argument of contrast() must be the results of a fit, not {type(results).__name__}.")
     options: dict[str, Any] = {
         "weights": weights,
         "cause": cause,
@@ -269,7 +268,7 @@ def contrast_of(
         rows = _population(results, [first, second], df, weights, population, draws, stream)
         found = results._averages(rows, sought)
     else:
-        raise SpecError("contrast() takes a fit and two dicts of values, or two fits of different rows.")
+        raise SpecError("contrast() requires a fit and two dicts of values, or two fits of different rows.")
     numbers = found.contrast(level, ratio=scale == "ratio")
     index = pd.Index(sought.times, name="time") if sought.what in AT_TIMES else pd.Index([sought.what])
     _warn(results, "contrast()", sought, numbers, index, ratio=scale == "ratio")
@@ -277,16 +276,16 @@ def contrast_of(
 
 
 def _check_column(results: Fit, name: Any) -> None:
-    """Refuse a column that the model does not use."""
+    """Raise an error for a column that the model does not use."""
     names = results._using(name).state.input_names
     if name not in names:
         raise SpecError(f"{name!r} is not a column of this model, which has {', '.join(map(repr, names)) or 'none'}.")
 
 
 def _sought(results: Fit, what: Any, times: Any, conditional_after: Any, cause: Any) -> Sought:
-    """What is averaged, at which times, of rows that have survived which."""
+    """Quantity to average, its times, and the time that rows have survived."""
     if results.parts.spec.mixture is not None:
-        raise SpecError("A mixture has the same curve in every row: predict_survival_function() has it.")
+        raise SpecError("A mixture has the same curve in every row. Use predict_survival_function().")
     what = check_what(what, WHATS, " of an average")
     log_time = results.parts.family.log_time
     after = _read_after(conditional_after, what, positive=log_time)
@@ -296,11 +295,11 @@ def _sought(results: Fit, what: Any, times: Any, conditional_after: Any, cause: 
             raise SpecError(f"times= cannot be combined with what={what!r}. Leave times= out.")
         return Sought(what, np.zeros(1), log_time, after)
     if times is None:
-        raise SpecError(f"what={what!r} needs times=, a time or a list of times.")
+        raise SpecError(f"what={what!r} requires times=, a time or a list of times.")
     grid = read_times(times)
     if what == "rmst":
         if (grid <= 0.0).any():
-            raise SpecError(f"times={times!r}: restricted means take positive times.")
+            raise SpecError(f"times={times!r}: times of restricted means must be positive.")
         warn_of_tail(results, grid + (after or 0.0))
     return Sought(what, grid, log_time, after, number)
 
@@ -312,21 +311,23 @@ def number_of_cause(results: Fit, cause: Any, what: str) -> int | None:
     number = results._number_of(cause)
     if what != "risk":
         raise SpecError(
-            f"cause={cause!r}: what={what!r} is of the first event of any cause. Use what='risk', the "
-            "cumulative incidence of a cause, or leave out cause=."
+            f"cause={cause!r}: what={what!r} is about the first event of any cause. Use what='risk', the "
+            f"cumulative incidence of a cause, or leave cause= out."
         )
     return number
 
 
 def _read_after(value: Any, what: str, *, positive: bool) -> float | None:
-    """What all rows have survived."""
+    """Time that all rows have survived."""
     if value is None:
         return None
     if what == "mean":
         raise SpecError("conditional_after= cannot be combined with what='mean'. Use what='rmst'.")
     number = isinstance(value, Real) and not isinstance(value, bool | np.bool_) and np.isfinite(float(value))
     if not number:
-        raise SpecError(f"conditional_after={value!r}: one finite number, the same for all rows, is needed.")
+        raise SpecError(
+            f"conditional_after={value!r}: conditional_after must be one finite number, the same for all rows."
+        )
     check_survived(np.array(value, dtype=np.float64), positive=positive)
     return float(value)
 
@@ -334,7 +335,7 @@ def _read_after(value: Any, what: str, *, positive: bool) -> float | None:
 def _warn(
     results: Fit, question: str, sought: Sought, found: dict[str, Array], index: pd.Index, *, ratio: bool = False
 ) -> None:
-    """Say which averages are not finite, where the fit has not said so of infinite medians."""
+    """Warn of averages that are not finite, unless the fit has already warned of infinite medians."""
     if sought.what == "median" and results._averages_warn and not np.isfinite(found["estimate"]).all():
         return
     warn_of_averages(question, sought.what, found, index, OF_SIGNS if ratio and sought.link == "identity" else "")
@@ -348,7 +349,7 @@ def _population(
     for name, value in (pair for setting in settings for pair in setting.items()):
         _check_column(results, name)
         if np.ndim(value):
-            raise SpecError(f"{name!r} takes one value for all rows, as {{{name!r}: {next(iter(value))!r}}}.")
+            raise SpecError(f"{name!r} must have one value for all rows, e.g. {{{name!r}: {next(iter(value))!r}}}.")
     refuse_dask(df, "standardise", "a sample of the rows")
     if df is None:
         refuse_parts(results, "give df=")
@@ -357,7 +358,7 @@ def _population(
         frame, weight = parts.covariates, parts.rows.response.weight
         if isinstance(weights, str):
             raise SpecError(
-                f"weights={weights!r}: the fit does not keep the columns of weights. Give the numbers, as "
+                f"weights={weights!r}: the fit does not store the columns of weights. Give the numbers: "
                 f"weights=data[{weights!r}]."
             )
         if weights is not None:
@@ -371,7 +372,7 @@ def _population(
     usable = asked.usable[: len(frame)]
     weight = weight[usable]
     if not weight.sum() > 0.0:
-        raise SpecError("There is no row without missing values and of positive weight to average over.")
+        raise SpecError("No row has positive weight and no missing values, so that there is nothing to average over.")
     resampled = check_what(population, POPULATIONS, " as a population") == "bootstrap"
     return Population(
         asked, stacked[asked.usable], len(settings), weight, resampled, read_draws(draws, 2), generator(rng)
@@ -379,7 +380,7 @@ def _population(
 
 
 def _check_disjoint(first: Fit, second: Fit) -> None:
-    """Refuse two fits that have rows in common: the same label, and the same seen of the response."""
+    """Raise an error for two fits that have rows in common: the same label, and the same seen of the response."""
     one, two = first.parts.training, second.parts.training
     if one is None or two is None:
         return
@@ -390,6 +391,6 @@ def _check_disjoint(first: Fit, second: Fit) -> None:
     shared = len(keys[0].merge(keys[1]))
     if shared:
         raise SpecError(
-            f"The two fits share {shared} rows, so that their errors are not independent: contrast() of two fits takes "
-            "fits of different rows; of the same rows one fit and two dicts of values."
+            f"The two fits share {shared} rows, so that their errors are not independent. contrast() of two "
+            f"fits requires fits of different rows. For the same rows give one fit and two dicts of values."
         )

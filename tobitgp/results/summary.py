@@ -1,6 +1,6 @@
-"""What summaries of all kinds of fits are made of: a title, rows about the model and the data, tables, notes.
+"""Parts of the summaries of all kinds of fits: a title, rows about the model and the data, tables, notes.
 
-Names from the data are escaped wherever they go. Loads statsmodels; import it inside functions only.
+Names from the data are escaped in every format. Loads statsmodels; import it inside functions only.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _ESCAPES: dict[str, Callable[[str], str]] = {"html": html.escape, "latex": escap
 
 
 class EscapedCell(Cell):  # type: ignore[misc]
-    """A cell whose text cannot be taken for markup."""
+    """A cell whose text cannot be read as markup."""
 
     def format(self, width: int, output_format: str = "txt", **fmt_dict: Any) -> str:
         """Text of the cell, padded, in one of statsmodels' formats."""
@@ -81,7 +81,7 @@ class FitSummary(Summary):  # type: ignore[misc]
         ]
         headers = ["", "df", "chi2", "P>chi2", *tests.columns[3:]]
         table = _table(rows, "r" * len(tests.columns), self.width, headers=headers)
-        note = "Joint tests of terms are Wald's, of processes Wood's, of random effects a score test of no variance."
+        note = "Joint tests: Wald tests of linear terms, Wood's test of processes, score tests of random effects."
         return FitSummary([*self.tables, table], [*self.notes, note], self.width)
 
     def as_html(self) -> str:
@@ -95,10 +95,10 @@ class FitSummary(Summary):  # type: ignore[misc]
         return "\n".join(table.as_latex_tabular() for table in self.tables) + f"\n\nNotes:\n\n{notes}\n"
 
     def as_csv(self) -> str:
-        """Comma-separated tables, and the notes, a line each; fields are quoted where they need it.
+        """Comma-separated tables and the notes, one per line; fields are quoted where necessary.
 
-        A text that a spreadsheet would take for a formula, as a column named ``=A1``, has an apostrophe before it:
-        this is a page to read. Tables of numbers for programs (``summary_frame()``, predictions) keep their names.
+        A text that a spreadsheet would read as a formula, such as a column named ``=A1``, gets an apostrophe. Tables
+        for programs (``summary_frame()``, predictions) keep their names.
         """
         out = io.StringIO()
         write = csv.writer(out, lineterminator="\n").writerow
@@ -130,7 +130,7 @@ class Section(NamedTuple):
 
 
 def summarise(results: Any, words: Words, alpha: float, ratios: Sequence[pd.DataFrame] = ()) -> FitSummary:
-    """A summary of a fit of any kind, with tables of hazard or odds ratios where these are asked for."""
+    """A summary of a fit of any kind, with tables of hazard or odds ratios where these are requested."""
     counts = results.counts if words.counts is None else words.counts
     left = [*words.facts, ("Converged:", "yes" if results.converged else "NO, see notes")]
     right = [
@@ -201,7 +201,7 @@ def lay_out(
     if compact != [section for section in sections if section.rows]:
         notes = [
             *notes,
-            f"Tables of more than {_MANY} rows show the first levels of a factor; summary_frame() has all.",
+            f"Tables of more than {_MANY} rows show the first levels of a factor. Use summary_frame() for all.",
         ]
     sections = compact
     width = max(WIDTH, *(_width(_column_widths(rows)) for rows in (head, *([s.headers, *s.rows] for s in sections))))
@@ -289,7 +289,7 @@ def frame_rows(frame: pd.DataFrame) -> Iterator[tuple[str, Array]]:
 
 
 def estimate_row(name: str, row: Array, *, tests: bool = True, unknown: str = "nan") -> list[str]:
-    """Cells of an estimate: name, value, error or why there is none, z and tail if asked for, interval."""
+    """Cells of an estimate: name, value, error or why there is none, z and tail if requested, interval."""
     value, error, z, p, *ends = row
     if error == 0.0 or np.isnan(error):
         return [name, number(value), unknown if error else "(fixed)", *[""] * (4 if tests else 2)]

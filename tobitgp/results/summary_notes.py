@@ -63,7 +63,7 @@ def likelihood_words(
     tables: Sequence[SummaryTable] = (),
     of_ratios: str = "",
 ) -> Words:
-    """What a summary says of a maximum of a likelihood, by what is particular to its kind."""
+    """Contents of the summary of a maximum of a likelihood, with the parts of its kind."""
     parts = results.parts
     model = [
         (RESPONSE, results.model.endog_names),
@@ -93,18 +93,18 @@ def likelihood_words(
 
 
 def _message(results: Fit) -> list[str]:
-    """What the search says of its end, if that is no ordinary maximum."""
+    """Message of the search about its end, if that is not an ordinary maximum."""
     maximum = results.parts.maximum
     if results.converged:
         return [] if maximum.message == "converged" else [maximum.message]
     if variances(maximum.unidentified).any():
-        rest = "All else is the limit, with its errors; the errors of what runs off are nan."
+        rest = "All other estimates are limits with their standard errors; those of diverging parameters are NaN."
         return [f"NOT CONVERGED: {maximum.message} {rest}"]
     return [not_converged(maximum.message)]
 
 
 def _errors(results: Fit, errors: str) -> list[str]:
-    """What standard errors are from, and on which scale intervals are formed."""
+    """Note on the source of standard errors and the scale of intervals."""
     parts = results.parts
     names = [name for name, log in zip(parts.scale_names, parts.positive, strict=True) if log]
     names = list(dict.fromkeys(name.partition("[")[0] for name in names))
@@ -115,13 +115,13 @@ def _errors(results: Fit, errors: str) -> list[str]:
 
 
 def ratio_words(results: Fit) -> str:
-    """What ratios of hazards or odds of a log-time family are, and given what."""
+    """Note on the definition of hazard or odds ratios of a log-time family."""
     conditional = any(not term.factors for term in results.model.spec.gps)
-    words = "Odds ratios are exp(coef / sigma), of surviving any time"
+    words = "Odds ratios of surviving any time are exp(coef / sigma)"
     if results.parts.family.distribution.exponential_hazard:
         words = "Hazard ratios are exp(-coef / sigma), the same at all times"
     given = " They are conditional on the random effects." if conditional else ""
-    return f"{words}; of processes between the inputs named.{given}"
+    return f"{words}; those of processes compare the inputs named.{given}"
 
 
 def power_notes(results: Any, powers: Sequence[float]) -> Notes:
@@ -132,7 +132,9 @@ def power_notes(results: Any, powers: Sequence[float]) -> Notes:
         what = "the response is 0" if results.power > 0.0 else "the response has no finite value"
         found.append(f"The probability that {what} is {mass:.2g}, averaged over the rows.")
     if min(powers) < 0.0:
-        found.append("Means of the response are infinite, since a power is negative; medians and quantiles are not.")
+        found.append(
+            "Means of the response are infinite because a power is negative; medians and quantiles are finite."
+        )
     return [*notes, *noted("predictions", found)]
 
 
@@ -146,12 +148,12 @@ _OF_LINKS = {"hazard": "Proportional hazards", "odds": "Proportional odds", "pro
 
 
 def hazard_title(link: str, added: str = "") -> str:
-    """What was fitted of a baseline and its link."""
+    """Title of a fit with a baseline and a link."""
     return f"{_OF_LINKS[link]} {added}".rstrip()
 
 
 def model_title(results: Fit, model: str = "regression", *, positive: bool, added: str = "") -> str:
-    """What was fitted: "Censored regression", "Weibull survival model", "Censored log-normal regression".
+    """Title of a fit: "Censored regression", "Weibull survival model", "Censored log-normal regression".
 
     A family of ``positive`` responses is named, and is a survival model where the response is ``Surv(...)``.
     """
@@ -170,7 +172,7 @@ def model_title(results: Fit, model: str = "regression", *, positive: bool, adde
 
 
 def censoring_note(results: Fit) -> list[str]:
-    """Say of a fit without censoring whether there was any in the data, and what became of it."""
+    """Note on censored rows that a fit without censoring dropped or ignored."""
     censored, facts = int(results.counts[CENSORED].sum()), results.parts.facts
     if not censored:
         return ["No row is censored."]
@@ -182,19 +184,19 @@ def censoring_note(results: Fit) -> list[str]:
 
 
 def weights_note(results: Fit) -> list[str]:
-    """Say of variance weights what they did."""
+    """Note on variance weights."""
     if results.parts.state.var_weight is None:
         return []
     name, mean = results.parts.state.var_weight
     of = f" ({name})" if name else ""
     return [
-        f"Noise variance sigma^2 / w, with w = var_weights{of} / {mean:.4g}, their mean; sigma is that of a row of "
-        "average weight."
+        f"Noise variance sigma^2 / w, with w = var_weights{of} / {mean:.4g}, their mean; sigma applies to a row "
+        f"of average weight."
     ]
 
 
 def times_note(results: Fit) -> list[str]:
-    """Say of ``Surv(time, event)`` that its times may be negative, unless their logarithm is taken there."""
+    """Note that times of ``Surv(time, event)`` may be negative, unless the formula takes their logarithm."""
     response, family = results.model.spec.response, results.parts.family.name
     if response.flag is None or response.flag.codes != "event" or re.search(r"\blog\w*\(", response.value.text):
         return []
@@ -203,7 +205,7 @@ def times_note(results: Fit) -> list[str]:
 
 
 def response_notes(results: Fit) -> list[str]:
-    """Say of which response the estimates are where ``truncate(...)`` is written, and in which unit dates differ."""
+    """Notes on the response of the estimates with ``truncate(...)``, and on the unit of differences of dates."""
     spec = results.model.spec
     y, days = spec.response.value.text, spec.response.duration
     notes = [f"{days} is a duration in days."] if days else []

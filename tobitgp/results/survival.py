@@ -1,4 +1,4 @@
-"""Times of rows of fits of every kind: their survival and what else is asked of it, and the rows themselves."""
+"""Times of rows of fits of every kind: their survival and other predictions, and the rows themselves."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ROOT = 200  # of these for each row, where it looks for a root
 _AVERAGED = 1500  # of these for each row, where its number is averaged over f
 _HEAVY = 20_000
 _FEW = 1e-6  # survival p below which 1 - p keeps too few digits
-_CERTAIN = 1e-20  # probability below which none shows beside 1
+_CERTAIN = 1e-20  # probability that vanishes relative to 1
 _BREAKS = (0.999, 0.9, 0.6, 0.3, 0.1, 0.01, 1e-3, 1e-5)
 
 
@@ -111,7 +111,7 @@ class Times:
         return hazard, cumulative
 
     def alive(self, times: Array, after: Array | None) -> Array:
-        """Means of survival, as `rates`, (n, m)."""
+        """Means of survival (n, m), shaped like `rates`."""
         return self.curve("survival", times, after, None)["mean"]
 
     def averaged(self, of: str, times: Array, after: float, share: Array) -> Array:
@@ -168,7 +168,7 @@ class Times:
         return self.percentiles((p,), after)[:, 0]
 
     def percentiles(self, orders: Sequence[float], after: Array, most: float | None = None) -> Array:
-        """The same of several, (n, k), or ``most`` where they are later."""
+        """The same for several, (n, k), or ``most`` where they are later."""
 
         def chunk(span: slice) -> dict[str, Array]:
             found = self.posterior.take(self.which[span]).remaining(orders, after[span], most)
@@ -195,10 +195,10 @@ class Times:
         return self._over(chunk, len(after), self._held(_AVERAGED), _CELLS)
 
     def warn_beyond(self, last: float) -> None:
-        """Say of times up to the last that they rest on what was not seen, where a fit has no form for them."""
+        """Warn that predictions up to the last time depend on times without data, where a fit has no form for them."""
 
     def warn_of_times(self, found: Mapping[str, Array], after: Array | None) -> None:
-        """The same of numbers (n,) that are times, counted from ``after``."""
+        """The same for numbers (n,) that are times, counted from ``after``."""
         values = np.stack(list(found.values())) + (0.0 if after is None else after)
         self.warn_beyond(float(values[np.isfinite(values)].max(initial=0.0)))
 
@@ -225,7 +225,7 @@ class Times:
 
     @property
     def _components(self) -> int:
-        """Numbers held for each row and time, where every component is worked on by itself."""
+        """Numbers held for each row and time, where every component is worked on alone."""
         return len(self.posterior.weight) if isinstance(self.posterior, Nodes | Sampled) else 1
 
     def _held(self, each: int) -> int:
@@ -268,7 +268,7 @@ class TimeRows(Labelled):
         except (TypeError, ValueError):
             values = np.array([np.nan])
         if values.ndim > 1 or (values.ndim == 1 and len(values) != n) or not np.isfinite(values).all():
-            raise SpecError(f"conditional_after= takes one finite number, or one for each of the {n} rows.")
+            raise SpecError(f"conditional_after= must be one finite number, or one for each of the {n} rows.")
         check_survived(values, positive=bool(n) and (self.times.positive or self.times.discrete))
         if isinstance(given, pd.Series):
             given = pd.Series(values, index=given.index)
@@ -278,10 +278,10 @@ class TimeRows(Labelled):
 
 
 def check_survived(after: Array, *, positive: bool) -> None:
-    """Refuse times below 0 that were survived, of times that are not negative."""
+    """Raise an error for times below 0 that were survived, of times that are not negative."""
     if positive and (after < 0.0).any():
         least = float(after.min())
-        raise SpecError(f"conditional_after={least:g}: times that were survived are not negative. Give 0 or more.")
+        raise SpecError(f"conditional_after={least:g}: conditional_after must not be negative. Give 0 or more.")
 
 
 def left_area(times: Times, t: float, after: Array | None) -> Array:
@@ -313,11 +313,11 @@ def read_times(times: Any, name: str = "times") -> Array:
     except (TypeError, ValueError):
         grid = np.full((1, 1), np.nan)
     if grid.ndim != 1 or not len(grid) or not np.isfinite(grid).all():
-        raise SpecError(f"{name}= takes a list of finite numbers, as {name}=[10, 20, 50].")
+        raise SpecError(f"{name}= must be a list of finite numbers, e.g. {name}=[10, 20, 50].")
     return grid
 
 
 def refuse_dask(df: Any, what: str, instead: str) -> None:
-    """Say what is lazy instead."""
+    """Name the lazy alternative."""
     if is_dask(df):
-        raise SpecError(f"{what}() takes rows in memory: use {instead}, which is lazy, or df.compute().")
+        raise SpecError(f"{what}() requires rows in memory. Use {instead}, which is lazy, or df.compute().")

@@ -28,21 +28,22 @@ def plot_survival(
     by: str | pd.Series[Any] | None = None,
     at_risk: bool = False,
 ) -> Any:
-    """Survival over time.
+    """Draw survival over time.
 
-    With ``by`` or ``at_risk`` the average of the fit over the rows of each group, by their weights, as a line over the
-    steps of the same rows: Kaplan and Meier's estimate [1]_, of up to four groups with its 95% band, or Turnbull's
-    where some rows are intervals. The log-rank test of the groups stands above, unless rows are intervals. Where
-    all rows entered late both are survival after the first entry.
+    With ``by`` or ``at_risk``, the figure shows the weighted average of the fit over the rows of each group as a line,
+    and the nonparametric estimate of the same rows as steps: the Kaplan-Meier estimate [1]_, with its 95% band for up
+    to four groups, or the Turnbull estimate if some rows are interval-censored. The log-rank test of the groups is
+    printed above, unless rows are interval-censored. If all rows entered late, both are survival after
+    the first entry.
 
-    Without ``df`` that of a mixture with its band, or the average over all training rows by their weights, beside
-    Kaplan and Meier's estimate where rows are right-censored (with its 95% band where they entered late, since few
-    are at risk early); with ``df`` a curve and its band for each row.
+    Without ``df``, the figure shows the curve of a mixture with its band, or the weighted average over all training
+    rows, and the Kaplan-Meier estimate if rows are right-censored (with its 95% band if they entered late, since few
+    are at risk early). With ``df``, it shows a curve and its band for each row.
 
     Parameters
     ----------
     ax : matplotlib axes, optional
-        To draw on; new ones without.
+        Axes to draw on; new axes by default.
     df : DataFrame or dict of columns, optional
         Up to eight rows.
     times : list of float, optional
@@ -50,13 +51,13 @@ def plot_survival(
     interval : float or None
         Probability of the bands.
     center : {"median", "mean"}
-        The curve drawn with a band: that of the band's own quantities, or the predictive one, which may leave the
-        band. Without ``interval`` the predictive one.
+        The curve drawn with a band: the median of the curves of the band, or the predictive mean, which may lie outside
+        the band. Without ``interval``, the predictive mean.
     by : str or Series of str, optional
-        Up to eight groups of the training rows: a column of the formula, or a label for each row of the data, found by
-        the index.
+        Up to eight groups of the training rows: a column of the formula, or a label for each row of the data, aligned
+        by the index.
     at_risk : bool
-        Write below the axis the number of rows of each group that are at risk just before each tick.
+        Print the number of rows at risk in each group just before each tick, below the axis.
 
     Returns
     -------
@@ -65,12 +66,12 @@ def plot_survival(
     Raises
     ------
     SpecError
-        If ``center`` is another word, ``ax`` is no matplotlib axes, there are more than eight rows or groups, ``by``
-        is no column of the formula, or the fit holds no training rows and no ``df`` is given.
+        If ``center`` has another value, ``ax`` is not a matplotlib axes object, there are more than eight rows or
+        groups, ``by`` is not a column of the formula, or the fit holds no training rows and no ``df`` is given.
 
     References
     ----------
-    .. [1] Kaplan and Meier (1958), Nonparametric estimation from incomplete observations, *JASA* 53, 457-481.
+    .. [1] E. L. Kaplan and P. Meier (1958), Nonparametric estimation from incomplete observations, *JASA* 53, 457-481.
 
     Examples
     --------
@@ -98,15 +99,15 @@ def plot_hazard(
     interval: float | None = 0.95,
     center: str = "median",
 ) -> Any:
-    """Hazard over time.
+    """Draw the hazard over time.
 
-    Without ``df`` that of a mixture with its band, or the average over all training rows by their weights and
-    their survival to each time; with ``df`` a curve and its band for each row.
+    Without ``df``, the figure shows the curve of a mixture with its band, or the average over all training rows,
+    weighted by their weights and their survival to each time. With ``df``, it shows a curve and its band for each row.
 
     Parameters
     ----------
     ax, df, times, interval, center
-        As of :meth:`plot_survival`.
+        As for :meth:`plot_survival`.
 
     Returns
     -------
@@ -115,7 +116,8 @@ def plot_hazard(
     Raises
     ------
     SpecError
-        As of :meth:`plot_survival`, and if the response is no time: neither ``Surv(...)`` nor positive by its family.
+        As for :meth:`plot_survival`, and if the response is not a time: neither ``Surv(...)`` nor positive by its
+        family.
 
     Examples
     --------
@@ -128,12 +130,12 @@ def plot_hazard(
     """
     if not is_time(results):
         remedy = "write Surv(time, event), or use a family of positive times"
-        raise SpecError(f"plot_hazard() is of times, and {results.model.endog_names} may be negative; {remedy}.")
+        raise SpecError(f"plot_hazard() requires times, and {results.model.endog_names} may be negative; {remedy}.")
     return _plot("hazard", results, ax, times, df=df, interval=interval, center=center)
 
 
 def _plot(of: str, results: Fit, ax: Any, times: Any, **options: Any) -> Any:
-    """Axes with curves, and what is known of the training rows where they are held."""
+    """Axes with curves, and what is known about the training rows where they are held."""
     from tobitgp.report.plots import plot_over_time
 
     grid, seen = None if times is None else read_times(times), None
@@ -163,10 +165,10 @@ def group_labels(results: Fit, by: Any) -> pd.Series[Any]:
     covariates, rows = results.model.data.frame, results.parts.rows.labels
     if isinstance(by, pd.Series):
         if not by.index.is_unique or not pd.Index(rows).isin(by.index).all():
-            raise SpecError("by= is a Series whose index has not each row of the training data once.")
+            raise SpecError("by= must be a Series whose index has each row of the training data exactly once.")
         return by.loc[rows].rename(str(by.name or "by"))
     if not isinstance(by, str):
-        raise SpecError(f"by= takes the name of a column, or a Series with the index of the data, not {kind_of(by)}.")
+        raise SpecError(f"by= must be the name of a column or a Series with the index of the data, not {kind_of(by)}.")
     assert covariates is not None
     if by not in covariates.columns:
         has = ", ".join(map(repr, covariates.columns)) or "no column"

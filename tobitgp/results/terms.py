@@ -65,7 +65,7 @@ def model_terms(parts: Source) -> list[Term]:
 
 
 def effect_suffixes(columns: Sequence[str]) -> list[str]:
-    """What follows the name of a random effect in that of each of its coefficients."""
+    """Suffixes of a random effect in the names of its coefficients."""
     return ["" if name == INTERCEPT else f"[{name}]" for name in columns] or [""]
 
 
@@ -95,13 +95,13 @@ def find_terms(parts: Source, names: Any) -> list[Term]:
     try:
         names = [names] if isinstance(names, str) else list(names)
     except TypeError:
-        raise SpecError(f"exclude={names!r}: the name of a term, or a list of them, is needed.") from None
+        raise SpecError(f"exclude={names!r}: exclude must be the name of a term or a list of names.") from None
     by_name = {term.name: term for term in model_terms(parts) if term.name != INTERCEPT}
     for name in names:
         if not isinstance(name, str) or name not in by_name:
             listed = ", ".join(map(repr, by_name)) or "none"
             raise SpecError(
-                f"exclude= names {name!r}, which is not a term that can be left out; this model has {listed}."
+                f"exclude= names {name!r}, which is not a term that can be left out. This model has {listed}."
             )
     return [by_name[name] for name in dict.fromkeys(names)]
 
@@ -132,7 +132,7 @@ def without_in_components(parts: Source, design: Design, terms: Iterable[Term]) 
 
 
 def check_levels(parts: Source, excluded: Sequence[Term]) -> None:
-    """Refuse to leave out of f linear terms that hold the levels of processes."""
+    """Raise an error for to leave out of f linear terms that hold the levels of processes."""
     columns = [j for term in excluded for j in term.columns]
     levels = parts.levels
     for term in model_terms(parts) if columns and levels else ():
@@ -142,15 +142,15 @@ def check_levels(parts: Source, excluded: Sequence[Term]) -> None:
         if len(share) and (np.abs(share[:, columns]) > 1e-6 * np.abs(share).max()).any():
             names = ", ".join(each.name for each in excluded if each.columns)
             raise SpecError(
-                f"exclude={names!r}: its coefficients hold the level of {term.name}, so that f without it has no "
-                "meaning; predict(what='terms') gives each term on its own."
+                f"exclude={names!r}: {term.name} is centred and its average level is in these coefficients, so "
+                f"that f without them has no meaning. Use predict(what='terms') for each term separately."
             )
 
 
 def fill_columns(parts: Source, new: Frame, excluded: Sequence[Term], *, location: bool = False) -> Frame:
     """New data in which the columns that only excluded terms use hold a value that they held in training.
 
-    Where only the ``location`` is asked for, absent columns of the noise scale hold one too.
+    Where only the ``location`` is requested, absent columns of the noise scale hold one too.
     """
     names = {term.name for term in excluded}
     rest = [text for term in model_terms(parts) if term.name not in names for text in (*term.texts, *term.slopes)]
@@ -171,7 +171,7 @@ def fill_columns(parts: Source, new: Frame, excluded: Sequence[Term], *, locatio
 def term_columns(parts: Source) -> list[tuple[str, int | None, list[str]]]:
     """Terms to be drawn: a name, the place among the processes of one that is a process, and the columns it uses.
 
-    Of a process the columns are those of its inputs; its group is not among them.
+    The columns of a process are its inputs, without its group.
     """
     out: list[tuple[str, int | None, list[str]]] = []
     first = 1 if parts.state.linear.columns else 0
@@ -187,7 +187,7 @@ def term_columns(parts: Source) -> list[tuple[str, int | None, list[str]]]:
 
 
 def curve_levels(parts: Source, name: str) -> list[FactorLevel] | None:
-    """Levels of a column whose every level has a curve of its own, None for any other column."""
+    """Levels of a column whose every level has its own curve, None for any other column."""
     for term, levels in zip(parts.spec.processes, parts.state.group_levels, strict=True):
         if term.factors and term.group == name and levels is not None:
             return list(levels)
@@ -195,6 +195,6 @@ def curve_levels(parts: Source, name: str) -> list[FactorLevel] | None:
 
 
 def keep_intercepts(parts: Source, design: Design, base: Design) -> Design:
-    """Design whose rows stand in the groups of ``base`` as far as random intercepts go."""
+    """Design whose rows are in the groups of ``base`` as far as random intercepts go."""
     pairs = zip(parts.spec.processes, design.groups, base.groups, strict=True)
     return replace(design, groups=tuple(mine if term.factors else old for term, mine, old in pairs))

@@ -1,4 +1,4 @@
-"""Times of survival in lifelines' words: percentiles, means, and how well they order rows."""
+"""Times of survival as in lifelines: percentiles, means, and how well they order rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tobitgp.results.survival import left_area, read_times, refuse_dask
 from tobitgp.typing import Array, Frame
 
 SCORES = ("log_likelihood", "concordance_index")
-NO_ORDER = "A mixture predicts the same for every row, so that there is no order to score."
+NO_ORDER = "A mixture predicts the same for every row, so that concordance is not defined."
 
 
 @answers_in_kind
@@ -31,44 +31,44 @@ def predict_percentile(
     interval: float | None = None,
     exclude: Excluded = (),
 ) -> pd.Series[float] | pd.DataFrame:
-    """Times at which survival falls to ``p``, as lifelines has it: ``p=0.9`` is the time that 90% survive.
+    """Times at which survival falls to ``p``, as in lifelines: ``p=0.9`` is the time that 90% survive.
 
-    They are (SUR4) of the theory pages. Times after the last one seen rest on the form of the family, and come without
-    a warning, as in lifelines and flexsurv. A time is infinite where survival never falls so far, and where it exceeds
-    all numbers.
+    See (SUR4) of the theory pages. Times after the last observed one depend on the form of the family, and there is no
+    warning, as in lifelines and flexsurv. A time is infinite if survival never falls so far, or if it exceeds the
+    largest number.
 
     Parameters
     ----------
     df : DataFrame or dict of columns, optional
         By default the training data.
     p : float
-        Survival at the time that is asked for, between 0 and 1.
+        Survival at the time requested, between 0 and 1.
     conditional_after : float, or one for each row (a Series by its labels), optional
-        Time survived already, on the scale of the response, from which the times count.
+        Time survived so far, on the scale of the response. Predicted times are counted from it.
     interval : float, optional
-        Probability of bands for the percentile given the parameters: posterior quantiles, every draw of a process
-        counting the same whatever was survived; else normal on the scale of the logarithm, by the delta method.
+        Probability of bands for the percentile given the parameters: posterior quantiles for a process, with equal
+        weights of all draws whatever time was survived; otherwise normal on the log scale, by the delta method.
     exclude : str or list of str
         Terms to set to zero.
 
     Returns
     -------
     Series or DataFrame
-        A time for each row, on the scale of the response; with ``interval`` columns ``estimate, median, lower,
-        upper``, the estimate being that of a new response and the others of the percentile given the parameters.
+        A time for each row, on the scale of the response; with ``interval`` columns ``estimate, median, lower, upper``.
+        The estimate is that of a new response; the other columns are for the percentile given the parameters.
 
     Raises
     ------
     SpecError
-        For ``p`` or an interval outside 0 to 1, times that are not finite, a dask DataFrame, lacking training rows,
-        or bands of counts.
+        For ``p`` or an interval outside 0 to 1, times that are not finite, a dask DataFrame, missing training rows, or
+        bands of counts.
     DataError, UnseenLevelError
         If the rows cannot be used.
 
     Warns
     -----
     ApproximationWarning
-        If bands are NaN; of ``family="ph"`` also if times are infinite, or lie after the last exit.
+        If bands are NaN; for ``family="ph"`` also if times are infinite or after the last exit.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def predict_percentile(
     found = {"estimate": rows.times.percentile(p, after)}
     if level is not None:
         if rows.times.discrete:
-            raise SpecError("A percentile of counts is a whole number without bands: leave out interval=.")
+            raise SpecError("A percentile of counts is a whole number without an interval. Leave interval= out.")
         found |= rows.times.percentile_band(p, after, level)
     rows.times.warn_of_times(found, after)
     if results._never:
@@ -110,18 +110,18 @@ def predict_median(
     Parameters
     ----------
     df, conditional_after, interval, exclude
-        As of :meth:`predict_percentile`.
+        As for :meth:`predict_percentile`.
 
     Returns
     -------
     Series or DataFrame
-        A median for each row, on the scale of the response; of the time that remains ``conditional_after`` another.
-        With ``interval`` the columns of :meth:`predict_percentile`.
+        A median for each row, on the scale of the response; with ``conditional_after``, of the remaining time. With
+        ``interval`` the columns of :meth:`predict_percentile`.
 
     Raises
     ------
     SpecError, DataError, UnseenLevelError
-        As of :meth:`predict_percentile`.
+        As for :meth:`predict_percentile`.
 
     Examples
     --------
@@ -141,23 +141,23 @@ def predict_median(
 def predict_expectation(results: Fit, df: Frame | None = None, *, exclude: Excluded = ()) -> pd.Series[float]:
     """Mean survival time, ``predict(what="uncensored")``.
 
-    The mean of (SUR1) of the theory pages rests on the tail beyond the last time seen; that of
+    The mean of (SUR1) of the theory pages depends on the tail beyond the last observed time; that of
     :meth:`predict_restricted_mean` does not.
 
     Parameters
     ----------
     df, exclude
-        As of :meth:`predict_percentile`.
+        As for :meth:`predict_percentile`.
 
     Returns
     -------
     Series
-        A mean for each row, on the scale of the response; infinite or NaN where the distribution has none.
+        A mean for each row, on the scale of the response; infinite or NaN if the distribution has no mean.
 
     Raises
     ------
     SpecError, DataError, UnseenLevelError
-        As of :meth:`predict_percentile`.
+        As for :meth:`predict_percentile`.
 
     Warns
     -----
@@ -177,7 +177,7 @@ def predict_expectation(results: Fit, df: Frame | None = None, *, exclude: Exclu
     refuse_dask(df, "predict_expectation", 'predict(what="uncensored")')
     rows = rows_of(results, df, exclude)
     values = rows.times.mean()
-    if not results._defective and results.parts.spec.mixture is None:  # which say so themselves
+    if not results._defective and results.parts.spec.mixture is None:  # which warn themselves
         warn_of_rows(values, rows, "The mean time", results._no_mean)
     return pd.Series(rows.spread(values), index=rows.index, name="expectation")
 
@@ -192,41 +192,41 @@ def predict_restricted_mean(
     interval: float | None = None,
     exclude: Excluded = (),
 ) -> pd.Series[float] | pd.DataFrame:
-    r"""Restricted mean survival time :math:`\int_0^t S(u)\,du`: the mean of a time that is cut at t.
+    r"""Restricted mean survival time :math:`\int_0^t S(u)\,du`: the mean of the time, truncated at t.
 
-    Of rows that have survived a time a already it is :math:`\int_0^t S(a + u)\,du / S(a)`.
+    For rows that have survived a time a, it is :math:`\int_0^t S(a + u)\,du / S(a)`.
 
     Parameters
     ----------
     df
-        As of :meth:`predict_percentile`.
+        As for :meth:`predict_percentile`.
     t : float or list of float
-        Positive, on the scale of the response.
+        Positive times on the scale of the response.
     conditional_after : float, or one for each row (a Series by its labels), optional
-        The time a, on the scale of the response; it goes without bands.
+        The time a, on the scale of the response; not supported with ``interval``.
     interval : float, optional
-        Probability of bands, as of :meth:`predict_survival_function`.
+        Probability of bands, as for :meth:`predict_survival_function`.
     exclude
-        As of :meth:`predict_percentile`.
+        As for :meth:`predict_percentile`.
 
     Returns
     -------
     Series or DataFrame
-        A value for each row, on the scale of the response; of a list of times a column for each, with bands
+        A value for each row, on the scale of the response; for a list of times, a column for each; with bands, columns
         ``(time, statistic)``.
 
     Raises
     ------
     SpecError
-        As of :meth:`predict_percentile`, for lacking or bad ``t``, and for an interval outside (0, 1) or beside
-        ``conditional_after``.
+        As for :meth:`predict_percentile`, for missing or invalid ``t``, and for an interval outside (0, 1) or combined
+        with ``conditional_after``.
     DataError, UnseenLevelError
         If the rows cannot be used.
 
     Warns
     -----
     ApproximationWarning
-        If a time goes beyond the last that was seen, so that the mean rests on the tail of the family.
+        If a time exceeds the last observed one, so that the mean depends on the tail of the family.
 
     References
     ----------
@@ -244,11 +244,11 @@ def predict_restricted_mean(
     """
     refuse_dask(df, "predict_restricted_mean", "predict()")
     if t is None:
-        raise SpecError("predict_restricted_mean() needs t=, a time or a list of times, as t=365.")
+        raise SpecError("predict_restricted_mean() requires t=, a time or a list of times, e.g. t=365.")
     rows = rows_of(results, df, exclude, bands=interval is not None)
     level, grid = check_level(interval), read_times(t, "t")
     if (grid <= 0.0).any():
-        raise SpecError(f"t={t!r}: a positive time, or a list of them, is needed, as t=365.")
+        raise SpecError(f"t={t!r}: t must be a positive time or a list of positive times, e.g. t=365.")
     after = rows.after(conditional_after)
     if level is not None and after is not None:
         raise SpecError(
@@ -266,11 +266,11 @@ def predict_restricted_mean(
 
 
 def concordance_index(results: Fit) -> float:
-    """Concordance of the predicted medians with the training rows, censored ones of every kind included.
+    """Concordance of the predicted medians with the training rows, including censored rows of every kind.
 
-    A share of pairs: 0.5 is chance, 1 a perfect order; see `tobitgp.metrics.concordance_index` and (MET2)
-    of the theory pages. Frequency weights count, and of rows that entered late only pairs that were followed at
-    one time. A mixture predicts the same for every row, and raises SpecError.
+    A proportion of pairs: 0.5 is chance, 1 a perfect order; see `tobitgp.metrics.concordance_index` and (MET2) of the
+    theory pages. Frequency weights are used. For rows with late entry, only pairs with overlapping follow-up are used.
+    A mixture predicts the same for every row and raises SpecError.
     """
     if results.parts.spec.mixture is not None:
         raise SpecError(NO_ORDER)
@@ -280,28 +280,28 @@ def concordance_index(results: Fit) -> float:
 
 @reads_frames
 def score(results: Fit, df: Frame, scoring_method: str = "log_likelihood", *, weights: Any = None) -> float:
-    """Score new rows, as lifelines' fitters do: minus (MET12), or (MET2) of the theory pages.
+    """Score new rows, as the fitters of lifelines do: minus (MET12), or (MET2) of the theory pages.
 
     Parameters
     ----------
     df : DataFrame or dict of columns
-        With the columns of the model, response, censoring and truncation included.
+        With the columns of the model, including response, censoring and truncation.
     scoring_method : {"log_likelihood", "concordance_index"}
-        Mean over the rows of the log predictive density of exact ones and the log probability of what was seen of
-        the others, in the units of the response; or the concordance of predicted medians with the rows, which a
-        mixture has not.
+        Mean over the rows of the log predictive density (for censored rows, the log probability of their limits), in
+        the units of the response; or the concordance of predicted medians with the rows, which is not defined for a
+        mixture.
     weights : str, (n,) array or Series, optional
         Frequency weights of the rows, or the column that holds them.
 
     Returns
     -------
     float
-        In nats a row, or a share of pairs.
+        In nats per row, or a proportion of pairs.
 
     Raises
     ------
     SpecError
-        For another method, lacking columns, or rows of which nothing is known.
+        For another method, missing columns, or rows about which nothing is known.
     DataError
         If the rows or weights cannot be used.
 
@@ -318,7 +318,7 @@ def score(results: Fit, df: Frame, scoring_method: str = "log_likelihood", *, we
             f"scoring_method={scoring_method!r} is not supported; choose one of {', '.join(map(repr, SCORES))}."
         )
     if is_dask(df):
-        raise SpecError("score() takes rows in memory: give df.compute().")
+        raise SpecError("score() requires rows in memory. Give df.compute().")
     found = results._scores(df, scoring_method)
     weight = read_weights(weights, df, len(found.known))[found.known]
     if scoring_method == "concordance_index":

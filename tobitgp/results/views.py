@@ -1,4 +1,4 @@
-"""What a fit was made from, under the names of statsmodels and of the subpackages."""
+"""Parts of a fit, with the names of statsmodels and of the subpackages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RATIO_COLUMNS = ("exp(coef)", "exp(coef) lower", "exp(coef) upper")
 
 
 class Source:
-    """What every kind of fit remembers of the data and the formula."""
+    """Stored facts about the data and the formula, for every kind of fit."""
 
     __slots__ = ()
     has_sites: ClassVar[bool] = False  # whether rows can be left out by their sites
@@ -40,7 +40,7 @@ class Source:
     derived: ClassVar[bool] = False  # whether state and facts are those of fits inside, which are checked by themselves
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in what a file says of the rows."""
+        """Inconsistent facts about the rows in a file."""
         if self.derived:
             return
         columns, state = self.facts.columns, self.state
@@ -50,7 +50,7 @@ class Source:
             yield "its columns are not those of the formula"
         for name, facts in columns.items():
             if not facts.suits(state.levels[name]):
-                yield f"what it says of the column {name!r:.60} makes no sense"
+                yield f"its description of the column {name!r:.60} is invalid"
 
     @property
     def written_formula(self) -> str:
@@ -69,7 +69,7 @@ class Source:
 
     @property
     def strata(self) -> frozenset[str]:
-        """Columns each of whose levels has a baseline hazard of its own."""
+        """Columns each of whose levels has its own baseline hazard."""
         return frozenset()
 
     @property
@@ -79,13 +79,13 @@ class Source:
 
     @property
     def scale_of_effects(self) -> str:
-        """What coefficients are differences of, where that is not the response or its logarithm."""
+        """Quantity whose differences are the coefficients, if not the response or its logarithm."""
         return ""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelData:
-    """What statsmodels' tables ask of ``model.data``."""
+    """Attributes of ``model.data`` that tables of statsmodels use."""
 
     param_names: list[str]
     frame: pd.DataFrame | None  # the covariates of the rows used; None where the fit holds no rows
@@ -99,14 +99,14 @@ class ModelData:
 
 @dataclass(frozen=True, slots=True)
 class ModelView:
-    """The model behind a fit, in statsmodels' words.
+    """The model behind a fit, with the names of statsmodels.
 
     Attributes
     ----------
     formula : str
         As written.
     spec : ModelSpec
-        Prints in words what was understood.
+        Prints a description of the formula.
     endog_names : str
         The response as written, a quoted column without its backticks.
     exog_names : list of str
@@ -128,8 +128,8 @@ class ModelView:
         """Log likelihood of the training rows in nats at values of all of ``params`` of the results."""
         if self.likelihood is None:
             raise UnavailableError(
-                "model.loglike() is the likelihood of rows that are independent, of fits by maximum likelihood; "
-                "log_likelihood_draws() of the results has the log likelihoods of rows under draws."
+                "model.loglike() requires a fit by maximum likelihood with independent rows. Use "
+                "log_likelihood_draws() of the results for the log likelihoods of rows under draws."
             )
         return self.likelihood(params)
 

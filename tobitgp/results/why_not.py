@@ -1,7 +1,7 @@
-"""Why a question has no meaning for a fit: facts of the fit, and the mathematics that follows from them.
+"""Why a method is not defined for a fit: facts about the fit, and their mathematical consequences.
 
-The table is used by the error of a method that a kind of fit has not, by the matrix of kinds and questions in the
-tests, and by the page of the reference that this writes.
+The errors of missing methods, the matrix of kinds and methods in the tests, and the page of the reference use this
+table.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Reason:
     unless: tuple[str, ...] = ()
 
     def holds(self, known: frozenset[str]) -> bool:
-        """Whether it does, for what is known of a fit."""
+        """Whether it does, for what is known about a fit."""
         return (not self.when or not known.isdisjoint(self.when)) and known.isdisjoint(self.unless)
 
 
@@ -82,7 +82,7 @@ NO_TESTS = Reason(
 NO_BOUND = Reason("Without noise no normal distribution has a finite bound.", ("noise-free",))
 NO_PRIORS_OF = Reason("Parameters maximise a bound and have no priors.", ("latent", "uncertain"))
 NO_PREDICTED_ROW = Reason(
-    "All rows of a mixture have the same prediction, so that no row is compared with its own.", MIXTURES
+    "All rows of a mixture have the same prediction, so that rows cannot be compared with their predictions.", MIXTURES
 )
 NO_WORST = Reason("The saturated model of counts of a mixture is not defined.", ("vbcm poisson",))
 WHOLE = Reason("Quantiles of counts are whole numbers, which have no interval.", ("counts",))
@@ -91,7 +91,8 @@ CAUSES = Reason(
     "The time of the first event has no location that is linear in terms: each cause has a model.", ("causes",)
 )
 TAILS_OF_CAUSES = Reason(
-    "The mean time of the first event depends on the tails of all causes, of which censored rows show nothing.",
+    "The mean time of the first event depends on the tails of all causes, about which censored rows contain no "
+    "information.",
     ("causes",),
 )
 ONE_EVENT = Reason("The interface of lifelines knows one kind of event.", ("causes",))
@@ -110,18 +111,18 @@ NOBODY_CURED = Reason("The model has no cured rows.", (), ("cure",))
 NO_SCALE = Reason("A hazard has no noise scale.", ("hazard", "piecewise", "parametric", "frailty", "no scale"))
 NO_RATIO = Reason("The ratio of two hazards changes with time in this model.", ("no ratio",))
 
-NOT_MAXIMISED = Reason("The question is about a maximised likelihood.", (), ("likelihood",))
-NOT_POSTERIOR = Reason("The question is about a posterior or its evidence.", ("likelihood",))
+NOT_MAXIMISED = Reason("It is defined for a maximised likelihood only.", (), ("likelihood",))
+NOT_POSTERIOR = Reason("It is defined for a posterior or its evidence only.", ("likelihood",))
 ROBUST = Reason(
     "Robust covariances are for misspecified models, for which the statistic has no chi-squared distribution.",
     ("robust",),
 )
 CLUSTERS = Reason("The column of clusters is not part of the formula that is cross-validated.", ("robust",))
 UNSEEN = Reason("The posterior does not include the responses of new rows.", POSTERIORS)
-NOT_PROCESS = Reason("The question is about processes.", (), POSTERIORS)
+NOT_PROCESS = Reason("It is defined for processes only.", (), POSTERIORS)
 ONE_CRITERION = Reason(
-    "Which row tells most depends on how the variances of several responses are weighed. One of them, `res[response]`, "
-    "has suggestions.",
+    "Which row is most informative depends on how the variances of several responses are weighted. Use a single "
+    "response, `res[response]`.",
     ("several",),
 )
 NO_GROUPS = Reason("The model has no groups.", (), ("groups",))
@@ -131,8 +132,8 @@ SHARED = Reason("Rows of a group share a frailty, so the likelihood is not a pro
 PATHS = Reason("The rows of a subject are one observation, which conformal intervals cannot divide.", ("subjects",))
 PATHS_SCORED = Reason("The rows of a subject are one observation, which the Brier score cannot divide.", ("subjects",))
 PATHS_AVERAGED = Reason(
-    "A row is a part of the time of a subject. Its covariates after its end are unknown, so that averages over rows "
-    "need rows that stand for subjects.",
+    "A row is a part of the time of a subject. Its covariates after its end are unknown, so that averages over "
+    "rows require one row per subject.",
     ("subjects",),
 )
 PARTS = Reason(
@@ -162,11 +163,11 @@ NO_COMMON_RATIO = Reason("No ratio of hazards is the same at all times.", ("Box-
 
 NO_MEAN = Reason("The times have no mean.", ("no mean",))
 TIMES_OF_CAUSES = Reason("The time of the first event has no mean within the follow-up.", ("causes",))
-NO_PEARSON = Reason("A mixture has no one scale in which residuals could be measured.", MIXTURES)
+NO_PEARSON = Reason("A mixture has no single scale for residuals.", MIXTURES)
 NO_DEVIANCE = Reason("The saturated model of a mixture is not defined.", MIXTURES)
 ONE_SIGMA = Reason("The noise has no scale that is the same in all rows.", (), ("one sigma", *HAZARDS))
 NOT_LEAST_SQUARES = Reason(
-    "The question is about rows of one location, whose likelihoods are like those of weighted least squares.",
+    "It is defined for rows with one location and a likelihood like that of weighted least squares.",
     (),
     ("regression",),
 )
@@ -174,10 +175,12 @@ OF_RESPONSES = Reason("Each response has its own.", ("several", "latent", "mixtu
 NO_MATRIX = Reason("The columns of several models are not one matrix.", ("several", "latent", "causes"))
 OF_CAUSES = Reason("Each cause has its own.", ("causes",))
 OF_CELLS = Reason("The rows are divided into cells of a Poisson likelihood.", ("piecewise",))
-ROBUST_HAZARDS = Reason("Robust covariances are of a maximised likelihood.", ("hazard",))
-CONSTANT_RATIOS = Reason("The ratios of two hazards are the same at all times.", ("parametric", "frailty"))
+ROBUST_HAZARDS = Reason("Robust covariances require a maximised likelihood.", ("hazard",))
+CONSTANT_RATIOS = Reason("The ratio of two hazards is the same at all times.", ("parametric", "frailty"))
 ROBUST_BY_FIT = Reason("The covariance of a maximised likelihood is robust by cov_type=.", ("parametric", "frailty"))
-CHANGING = Reason("Coefficients that change over time have no residuals of one coefficient.", ("changing effects",))
+CHANGING = Reason(
+    "A coefficient that changes over time has no residuals of a single coefficient.", ("changing effects",)
+)
 
 _FOREIGN = {name: row for name, row in STATSMODELS_NAMES.items() if row.meaning == "none"}
 
@@ -266,26 +269,27 @@ WHY_NOT: Mapping[str, tuple[Reason, ...]] = {
 }
 
 NO_PRIORS = "Maximum likelihood has no priors; method='ep' fits under priors where the family has it."
-_AT_ROWS = "predict() answers about the response, and plot_effect() draws it along a column."
+_AT_ROWS = "predict() predicts the response, and plot_effect() draws it along a column."
 _OF_CAUSE = "res[cause] is the fit of one cause."
-# What serves instead, by name; by the words of a reason where it does not depend on the name.
+# Alternatives, by name; by the words of a reason if they do not depend on the name.
 INSTEAD: Mapping[str, str] = {
     **{name: row.instead for name, row in _FOREIGN.items()},
-    "bootstrap": "A posterior has draws, by sample() and posterior(); cov_type='HC0' and 'cluster' are of maxima.",
+    "bootstrap": "Use sample() and posterior() for draws from a posterior; cov_type='HC0' and 'cluster' require "
+    "maximum likelihood.",
     "priors": NO_PRIORS,
     "plot_terms": "plot() draws the fit, with a panel for each process where there are several.",
     "plot_history": "fit_history lists the search.",
-    "profile_interval": "conf_int() is of every fit.",
-    "lr_test": "wald_test() and tg.compare() are of every fit.",
+    "profile_interval": "conf_int() is available for every fit.",
+    "lr_test": "wald_test() and tg.compare() are available for every fit.",
     "marginal_effects": _AT_ROWS,
     "get_margeff": _AT_ROWS,
     CAUSES.words: _OF_CAUSE,
     OF_CAUSES.words: _OF_CAUSE,
     OF_RESPONSES.words: "res[response] is the fit of one response.",
-    NO_MEAN.words: "predict() has medians, and residuals('martingale') are defined.",
-    ONE_SIGMA.words: "predict(what='sigma') has the scale of each row, where rows have one.",
-    NOT_LEAST_SQUARES.words: "residuals() and, by maximum likelihood, influence() are of other fits too.",
-    OF_CELLS.words: "cov_HC0 is the robust covariance, and robust_hazard_ratios(groups=) is of clusters.",
+    NO_MEAN.words: "predict() gives medians, and residuals('martingale') are available.",
+    ONE_SIGMA.words: "predict(what='sigma') gives the scale of each row where it is defined.",
+    NOT_LEAST_SQUARES.words: "residuals() is available for other fits, and influence() for maximum likelihood.",
+    OF_CELLS.words: "cov_HC0 is the robust covariance, and robust_hazard_ratios(groups=) supports clusters.",
     ROBUST_HAZARDS.words: "robust_hazard_ratios(groups=) has robust standard errors of linear terms.",
     ROBUST_BY_FIT.words: "get_robustcov_results() changes that of a fit.",
     CONSTANT_RATIOS.words: "tv(x) with family='ph' lets the coefficient of x change.",
@@ -303,7 +307,7 @@ INSTEAD: Mapping[str, str] = {
     WITHOUT_NOISE.words: "loo(method='ep') and tg.cross_validate() predict rows from the others.",
     NO_RESIDUALS.words: "loo() and tg.cross_validate() predict rows from the others.",
     NO_TESTS.words: "wald_test() tests coefficients, and tg.compare() compares fits.",
-    NO_BOUND.words: "log_evidence is of expectation propagation.",
+    NO_BOUND.words: "log_evidence is that of expectation propagation.",
     NOT_MIXTURE.words: "y ~ mixture(2) fits a mixture.",
 }
 

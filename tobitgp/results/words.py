@@ -1,4 +1,4 @@
-"""What a summary says of a fit, as data: a title, facts, tables and notes, which each kind of fit gives."""
+"""Contents of the summary of a fit, as data: a title, facts, tables and notes, defined by each kind of fit."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ ROBUST = {
 }
 HAZARD, ODDS = "exp(coef)", "odds ratio"  # names of ratios, as columns have them
 RESPONSE = "Dep. variable:"  # label of its name
-NOT_FINAL = "Read no number here as final."
+NOT_FINAL = "No number here is final."
 
 
 class SummaryTable(NamedTuple):
-    """Parameters of one type, one a row.
+    """Parameters of one type, one per row.
 
-    The numbers of a row are an estimate, its standard error, z, its tail probability and the ends of an interval;
-    without z and the tail where they are four, without the error too where they are three, as of factors. Other
-    columns are named, and may hold texts.
+    The numbers of a row are an estimate, its standard error, z, its p-value and the ends of an interval. Four numbers
+    leave out z and the p-value; three numbers also leave out the standard error. Other columns are named, and may
+    contain text.
     """
 
     heading: str
     rows: Sequence[tuple[str, Sequence[float | str]]]
-    unknown: Mapping[str, str] = {}  # what stands in place of an error that is not known, by the name of the row
+    unknown: Mapping[str, str] = {}  # what replaces a standard error that is not known, by the name of the row
     columns: Sequence[str] = ()  # behind the first; by default those of estimates
     last: tuple[str, Mapping[str, str]] = ("", {})  # heading and cells of a column behind the others
-    of: str = ""  # what all rows are of, in a row of its own
+    of: str = ""  # what all rows are of, in a separate row
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class Words:
     criteria: Mapping[str, float | str]
     tables: Sequence[SummaryTable]
     notes: Notes
-    formulas: Mapping[str, str] = field(default_factory=dict)  # beside that of the model
-    of_ratios: str = ""  # what hazard or odds ratios are, where a table of these is asked for
+    formulas: Mapping[str, str] = field(default_factory=dict)  # in addition to that of the model
+    of_ratios: str = ""  # what hazard or odds ratios are, if a table of these is requested
     counts: Mapping[str, Any] | None = None  # of rows, where they are not those of the results
 
 

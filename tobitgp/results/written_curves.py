@@ -37,33 +37,33 @@ def write_curves(
     interval: float | None = None,
     exclude: Excluded = (),
 ) -> None:
-    """Write curves, (SUR1) to (SUR3) of the theory pages, to a Parquet file, in memory that does not grow with them.
+    """Write curves, (SUR1) to (SUR3) of the theory pages, to a Parquet file in bounded memory.
 
-    The file has a line for each row and time, in the order of the rows: ``row``, the label of the row (``row_0``,
+    The file has a record for each row and time, in the order of the rows: ``row``, the label of the row (``row_0``,
     ``row_1``, ... where labels have several levels), ``time``, on the scale of the response, and ``mean``, with
-    ``interval`` also ``median``, ``lower`` and ``upper``, as :meth:`predict_survival_function` has them. It is written
-    as a whole or not at all, and replaces a file of that name.
+    ``interval`` also ``median``, ``lower`` and ``upper``, as in :meth:`predict_survival_function`. It is written
+    completely or not at all, and replaces an existing file.
 
     Parameters
     ----------
     path : str or path
         Name of the file, which ends in ``.parquet`` or ``.pq``.
     df : DataFrame, dict of columns or dask DataFrame, optional
-        Of dask one partition is in memory at a time. By default the training data.
+        For dask, one partition is in memory at a time. By default the training data.
     times
-        As of :meth:`predict_survival_function`.
+        As for :meth:`predict_survival_function`.
     curve : {"survival", "cumulative_hazard", "hazard"}
-        Probabilities, numbers in no units, or rates per unit of time.
+        Probabilities, dimensionless numbers, or rates per unit of time.
     conditional_after : float, optional
-        Time that all rows have survived already, on the scale of the response.
+        Time that all rows have survived so far, on the scale of the response.
     interval, exclude
-        As of :meth:`predict_survival_function`.
+        As for :meth:`predict_survival_function`.
 
     Raises
     ------
     SpecError
-        For another curve, a file that cannot be written, more than one time in ``conditional_after``, without the
-        package pyarrow, and as of :meth:`predict_survival_function`.
+        For an unknown curve, a file that cannot be written, more than one time in ``conditional_after``, a missing
+        package pyarrow, and as for :meth:`predict_survival_function`.
     DataError, UnseenLevelError
         If the rows cannot be used, or their labels are of several kinds.
 
@@ -86,14 +86,14 @@ def write_curves(
     if curve not in CURVES:
         raise SpecError(f"curve={curve!r} is not supported; choose one of {', '.join(map(repr, CURVES))}.")
     if np.ndim(conditional_after):
-        raise SpecError("write_curves() takes one time for all rows in conditional_after=.")
+        raise SpecError("write_curves() requires one time for all rows in conditional_after=.")
     grid, level, target = read_grid(results, times), check_level(interval), _read_path(path)
     try:
         import pyarrow as pa
         from pyarrow.parquet import ParquetWriter
     except ImportError:
         raise SpecError(
-            f"path={str(path)!r}: Parquet needs the package pyarrow; install it by: pip install 'tobitgp[parquet]'."
+            f"path={str(path)!r}: Parquet requires the package pyarrow. Install it with pip install 'tobitgp[parquet]'."
         ) from None
     size, writer = max(_LINES // len(grid), 1), None
     try:
@@ -113,8 +113,8 @@ def write_curves(
                     writer.close()
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         raise DataError(
-            "Labels of the rows are of several kinds, numbers and text, which a Parquet column does not hold; use "
-            "df.reset_index(drop=True), or text for all."
+            "The labels of the rows are both numbers and text, which a Parquet column cannot store. Use "
+            "df.reset_index(drop=True), or text for all labels."
         ) from None
     except (OSError, pa.ArrowException) as error:
         raise SpecError(f"path={str(path)!r}: {error}") from None
@@ -123,7 +123,7 @@ def write_curves(
 def _read_path(path: Any) -> Path:
     """Where to write."""
     if not isinstance(path, (str, os.PathLike)) or not str(path).lower().endswith(SUFFIXES):
-        raise SpecError(f"path={path!r}: the name of a file that ends in {' or '.join(SUFFIXES)} is needed.")
+        raise SpecError(f"path={path!r}: path must be the name of a file that ends in {' or '.join(SUFFIXES)}.")
     return Path(path)
 
 

@@ -32,7 +32,7 @@ def read_constraints(columns: Sequence[str], hypotheses: Any) -> tuple[Array, Ar
         except Exception as error:
             listed = ", ".join(map(repr, columns)) or "none"
             raise SpecError(
-                f"The hypothesis {text!r} cannot be read; write it like 'x = 0' or 'x - 2*z = 1'. "
+                f"The hypothesis {text!r} cannot be read. Write it like 'x = 0' or 'x - 2*z = 1'. "
                 f"This model has the coefficients {listed}."
             ) from error
     return R, null, [text.strip() for text in parts]
@@ -49,7 +49,7 @@ def _read_matrix(columns: Sequence[str], hypotheses: Any) -> tuple[Array, Array,
     known = R.ndim == 2 and R.shape[1] == len(columns) and len(R) > 0
     if not (known and np.isfinite(R).all() and np.isfinite(null).all()):
         raise SpecError(
-            f"Hypotheses are text such as 'x = 0, z = 1', a finite matrix with {len(columns)} columns "
+            f"Hypotheses must be text such as 'x = 0, z = 1', a finite matrix with {len(columns)} columns "
             f"({', '.join(columns)}), or a pair of such a matrix and values."
         )
     return R, null, [f"c{k}" for k in range(len(R))]

@@ -103,7 +103,7 @@ def kaplan_meier(
 
 
 def check_limits(confidence: Any, conf_type: Any) -> None:
-    """Refuse limits of unknown probability or scale."""
+    """Raise an error for limits of unknown probability or scale."""
     check_probability("confidence", confidence)
     read_choice(conf_type, "conf_type", SCALES)
 

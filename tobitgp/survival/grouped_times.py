@@ -30,7 +30,7 @@ _WRITTEN = "write Surv(time, event) ~ group, or ~ 1 for all rows together"
 
 @dataclass(frozen=True, slots=True)
 class GroupedTimes:
-    """What is known of times, and the group of each."""
+    """Times with their limits, and the group of each."""
 
     formula: str  # without groups
     seen: Seen
@@ -55,13 +55,13 @@ class GroupedTimes:
         return pd.concat(made, keys=self.keys, names=[*self.by, *index])
 
     def check_names(self, columns: Sequence[str]) -> None:
-        """Refuse groups by a column that has the name of one of the table."""
+        """Raise an error for groups by a column that has the name of one of the table."""
         taken = next((name for name in self.by if name in columns), None)
         if taken is not None:
             raise DataError(f"The column of groups {taken!r} has the name of a column of the table. Rename it.")
 
     def check_right(self, what: str) -> None:
-        """Refuse rows that are censored otherwise than to the right."""
+        """Raise an error for rows that are censored otherwise than to the right."""
         if not self.seen.right:
             raise SpecError(
                 f"{what} requires rows that are uncensored or right-censored; some are left-censored or lie in "
@@ -69,7 +69,7 @@ class GroupedTimes:
             )
 
     def check_groups(self, what: str) -> None:
-        """Refuse one group, and rows without an event."""
+        """Raise an error for one group, and rows without an event."""
         if len(self.keys) < 2:
             named = in_words(self.keys[0]) if self.by else "1"
             raise DataError(f"{what} requires two groups at least; right of '~' there is only {named}. {_remedy()}")
@@ -96,13 +96,13 @@ def _remedy() -> str:
 
 
 def check_column(name: Any, columns: Sequence[Any], argument: str) -> None:
-    """Refuse a column that the data lack."""
+    """Raise an error for a column that the data lack."""
     if name not in list(columns):
         raise DataError(f"{argument}={name!r}: the data have no such column{nearest(str(name), columns) or '.'}")
 
 
 def check_values(columns: pd.DataFrame) -> None:
-    """Refuse columns of categories some of which are lists, dicts or other containers."""
+    """Raise an error for columns of categories some of which are lists, dicts or other containers."""
     for name, column in columns.items():
         for label, value in column.items() if column.dtype == object else ():
             try:

@@ -34,7 +34,7 @@ def plot(
     hazard_ratios : bool
         Show exponentials of the coefficients.
     ax : matplotlib axes, optional
-        To draw on; the current ones without.
+        Axes to draw on; the current axes by default.
     **errorbar_kwargs : dict
         Options of matplotlib's errorbar().
 
@@ -93,7 +93,7 @@ def plot_partial_effects_on_outcome(
     ax: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """Curves at values of covariates, the others at their medians or most frequent values.
+    """Draw curves at values of covariates, with the others at their medians or most frequent values.
 
     Parameters
     ----------
@@ -104,11 +104,11 @@ def plot_partial_effects_on_outcome(
     plot_baseline : bool
         Draw the curve at the central values of all covariates, too.
     times : (t,) array, optional
-        Times in the unit of the data; those of the fit without.
+        Times in the unit of the data; by default those of the fit.
     y : {"survival_function", "cumulative_hazard", "hazard"}
         The curve.
     ax : matplotlib axes, optional
-        To draw on; new ones without.
+        Axes to draw on; new axes by default.
     **kwargs : dict
         Options of pandas' plot(), such as ``cmap="coolwarm"``.
 
@@ -132,7 +132,7 @@ def plot_partial_effects_on_outcome(
     import matplotlib.pyplot as plt
 
     if y not in _CURVES:
-        raise SpecError(f"y={y!r}: must be one of {', '.join(map(repr, _CURVES))}.")
+        raise SpecError(f"y={y!r}: y must be one of {', '.join(map(repr, _CURVES))}.")
     names = [covariates] if isinstance(covariates, str) else list(covariates)
     grid, centre = np.asarray(values, dtype=object), central_values(model)
     grid = grid[:, None] if grid.ndim == 1 else grid

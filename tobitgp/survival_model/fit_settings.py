@@ -30,7 +30,7 @@ ELSEWHERE: Mapping[str, str] = {
     "strata": "Use fit(..., strata=).",
     "label": "A regression has no label.",
     "regressors": "Use formula= and ancillary=.",
-    "batch_mode": "There is one way to compute the likelihood. Leave it out.",
+    "batch_mode": "There is only one way to compute the likelihood. Leave it out.",
 }
 
 
@@ -45,7 +45,7 @@ def without_meaning(options: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class FitSettings:
-    """What a call of fit() says beside its columns."""
+    """Arguments of fit() other than its columns."""
 
     ancillary: Any = None
     fit_intercept: bool = True
@@ -64,14 +64,14 @@ class FitSettings:
         if self.timeline is not None:
             read_times(self.timeline, "timeline")
         if self.formula is not None and (not isinstance(self.formula, str) or not self.formula.strip()):
-            raise SpecError(f"formula={self.formula!r}: the right-hand side of a formula is needed, as 'age + sex'.")
+            raise SpecError(f"formula={self.formula!r}: must be the right-hand side of a formula, e.g. 'age + sex'.")
         names = self.strata
         if names is not None and not isinstance(names, str) and (not isinstance(names, list | tuple) or len(names) > 1):
             raise SpecError(
-                f"strata={names!r}: the name of one column is needed, as strata='sex'. Join several columns to one."
+                f"strata={names!r}: must be the name of one column, e.g. strata='sex'. Join several columns to one."
             )
         if self.fit_options is not None and not isinstance(self.fit_options, Mapping):
-            raise SpecError(f"fit_options={self.fit_options!r}: a dict is needed, as {{'max_iter': 50}}.")
+            raise SpecError(f"fit_options={self.fit_options!r}: must be a dict, e.g. {{'max_iter': 50}}.")
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> FitSettings:
@@ -97,7 +97,7 @@ class FitSettings:
             raise SpecError(f"formula={rhs!r}: only the right-hand side of a formula is allowed, e.g. 'age + sex'.")
         if self.strata_columns and not _of_hazards(family):
             raise SpecError(
-                f"strata={self.strata!r}: strata have baseline hazards of their own, which family='ph' and tg.PH() "
+                f"strata={self.strata!r}: strata have separate baseline hazards, which family='ph' and tg.PH() "
                 "have. Use ancillary= for a scale of each group."
             )
         strata = ", ".join(quoted(df, name, "strata") for name in self.strata_columns)
@@ -138,7 +138,7 @@ class FitSettings:
         return self.robust or self.cluster_col is not None
 
     def robust_table(self, results: Any, df: Any, family: Any) -> pd.DataFrame | None:
-        """Robust errors that belong to no covariance of the results, if any."""
+        """Robust standard errors that belong to no covariance of the results, if any."""
         if not self.is_robust or not _of_cells(family):
             return None
         groups = None if self.cluster_col is None else pd.DataFrame(df)[self.cluster_col].to_numpy()
@@ -176,7 +176,7 @@ def _of_hazards(family: Any) -> bool:
 
 
 def _of_cells(family: Any) -> bool:
-    """Whether a fit has the robust errors of Cox's scores, and no others."""
+    """Whether a fit has the robust standard errors of Cox's scores, and no others."""
     return (isinstance(family, PH) and family.baseline in ("gp", "piecewise")) or family == "ph"
 
 
@@ -201,5 +201,5 @@ def quoted(df: Any, name: Any, of: str) -> str:
         some = ", ".join(repr(column) for column in present[:10])
         raise DataError(f"{of}={name!r} is not a column of the data, which have {some}{', ...' * (len(present) > 10)}.")
     if "`" in name:
-        raise DataError(f"{of}={name!r}: a column that a formula can name has no backtick in its name.")
+        raise DataError(f"{of}={name!r}: a column name in a formula must not contain a backtick. Rename the column.")
     return f"`{name}`"

@@ -60,17 +60,17 @@ REGRESSION_NAMES: Mapping[str, ForeignName] = {
     "regressors": _none("Designs belong to the results.", "formula has the terms, results_.model.exog the columns."),
     "force_no_intercept": _none("It is a flag of classes of lifelines.", "fit_intercept removes the intercept."),
     "baseline_estimation_method": _none("The family has the baseline.", "Use family='ph' or tg.PH('piecewise')."),
-    "model": _none("There is no other object inside.", "results_ has the fit."),
+    "model": _none("There is no inner object.", "results_ has the fit."),
     # Fits
     "fit": _here("Keyword arguments after the columns. All of lifelines' arguments, except penalties, are read."),
     "fit_right_censoring": _here("The same as `fit`."),
-    "fit_left_censoring": _here("As `fit`."),
-    "fit_interval_censoring": _here("As `fit`. Equal bounds are events; `event_col` is not needed."),
+    "fit_left_censoring": _here("As in `fit`."),
+    "fit_interval_censoring": _here("As in `fit`. Equal bounds are events; `event_col` is not required."),
     # Rows
     "durations": _here(_ROW),
     "event_observed": _here(_ROW),
     "weights": _here(_ROW),
-    "entry": _here(f"{_ROW} 0 without late entry."),
+    "entry": _here(f"{_ROW} 0 if there is no late entry."),
     "entries": _here("The same as `entry`."),
     # Estimates
     "params_": _here(
@@ -80,7 +80,7 @@ REGRESSION_NAMES: Mapping[str, ForeignName] = {
     "standard_errors_": _here("Those of `params_`."),
     "confidence_intervals_": _here("Those of `params_`."),
     "variance_matrix_": _here(
-        "The one of `params_`. Robust with `robust=True`; lifelines' is not. Robust, it is an error with `'ph'`."
+        "The one of `params_`. Robust with `robust=True`, except for `'ph'`, where it is not available."
     ),
     "hazard_ratios_": _here("Hazard ratios, by column. WeibullAFTFitter has exp(coef), which are ratios of times."),
     "summary": _here("The columns of lifelines, for `params_`."),
@@ -89,9 +89,9 @@ REGRESSION_NAMES: Mapping[str, ForeignName] = {
     "log_likelihood_ratio_test": _here(
         "Against the model without covariates. An error for `'ph'`, which has no maximum of the likelihood."
     ),
-    "AIC_": _here("As there for parametric models. NaN for a posterior."),
+    "AIC_": _here("As in lifelines for parametric models. NaN for a posterior."),
     "BIC_": _here("Counts all parameters. That of lifelines counts two, whatever the covariates are."),
-    "AIC_partial_": _none("The likelihood is a full one, as of parametric baselines in lifelines.", "AIC_ counts it."),
+    "AIC_partial_": _none("The likelihood is a full one, as for parametric baselines in lifelines.", "AIC_ counts it."),
     "concordance_index_": _here("Late entry and weights count."),
     "score": _here("Log-likelihood by row or concordance. CoxPHFitter has the partial likelihood."),
     "median_survival_time_": _here(_MEAN),
@@ -110,7 +110,7 @@ REGRESSION_NAMES: Mapping[str, ForeignName] = {
     "baseline_survival_": _here(_BASELINE),
     # Diagnostics and figures
     "compute_residuals": _here(
-        "For accelerated failure times, too. Score residuals and delta_beta are of all parameters of `results_`."
+        "For accelerated failure times, too. Score residuals and delta_beta have all parameters of `results_`."
     ),
     "compute_followup_hazard_ratios": _here("Fits of the same model to shortened follow-up; `hazard_ratios_` of each."),
     "check_assumptions": _here("The score test of `results_.proportionality()`. lifelines tests two scales of time."),

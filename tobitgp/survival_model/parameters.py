@@ -2,7 +2,8 @@
 
 A location-scale regression of log times has the parameters of lifelines' class: the location, and the logarithm of
 ``rho_ = 1 / sigma`` (Weibull), ``sigma_ = sigma`` (log-normal) or ``beta_ = 1 / sigma`` (log-logistic). Proportional
-hazards have coefficients of log hazard ratios, as CoxPHFitter. Other fits have the parameters of their results.
+hazards have coefficients that are log hazard ratios, as in CoxPHFitter. Other fits have the parameters of their
+results.
 """
 
 from __future__ import annotations
@@ -99,8 +100,8 @@ def variance_matrix_(model: Any) -> pd.DataFrame:
     """
     if model._robust_table is not None:
         raise UnavailableError(
-            "variance_matrix_: robust=True and cluster_col= have standard errors only for this family. Use "
-            "standard_errors_. results_.cov_params() is the covariance that is not robust."
+            "SurvivalModel.variance_matrix_: robust=True and cluster_col= have standard errors only for this family. "
+            "Use standard_errors_. results_.cov_params() is the covariance that is not robust."
         )
     return parameters_of(model.results_).covariance(model.results_)
 
@@ -204,7 +205,7 @@ def log_likelihood_ratio_test(model: Any) -> Any:
         from lifelines.statistics import StatisticalResult
     except ImportError as error:
         raise ImportError(
-            "log_likelihood_ratio_test() gives an object of lifelines: pip install 'tobitgp[lifelines]'"
+            "log_likelihood_ratio_test() requires lifelines. Install it by pip install 'tobitgp[lifelines]'."
         ) from error
 
     if model.results_.evidence_kind != "loglik":
@@ -238,9 +239,9 @@ def print_summary(
     decimals : int
         Digits after the point.
     style : {"ascii", "html"}, optional
-        How the table is written; ``"ascii"`` without.
+        Format of the table; ``"ascii"`` by default.
     columns : list of str, optional
-        Columns of ``summary``; all without.
+        Columns of ``summary``; by default all.
     **kwargs : dict
         Further lines for the head, such as ``model="first"``.
 

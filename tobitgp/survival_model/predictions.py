@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def _of_results(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
-    """The same question, asked of the results that a SurvivalModel holds."""
+    """The same method of the results that a SurvivalModel holds."""
     name, takes_times = method.__name__, "times" in method.__annotations__
 
     @wraps(method, assigned=("__name__",))

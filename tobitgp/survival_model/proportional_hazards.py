@@ -22,7 +22,7 @@ RESIDUALS = ("martingale", "deviance", "schoenfeld", "scaled_schoenfeld", "score
 
 
 def hazard_ratios_(model: Any) -> pd.Series[float]:
-    """Ratio, a pure number, by which one unit of each column multiplies the hazard, by column."""
+    """Ratio, a dimensionless number, by which one unit of each column multiplies the hazard, by column."""
     if model.results_._kind in HAZARDS:
         return model.params_.apply(np.exp).rename(HAZARD)
     return model.results_.hazard_ratios()[HAZARD].rename_axis("covariate")
@@ -33,7 +33,7 @@ def _log_hazard(model: Any, df: Any) -> pd.Series[float]:
     results = model.results_
     training_rows(results.parts, "The mean of the columns")
     if results._ratio_kind().name != HAZARD:
-        raise SpecError("Hazards of this family are not proportional. predict_hazard() has the hazard of each row.")
+        raise SpecError("Hazards of this family are not proportional. Use predict_hazard() for the hazard of each row.")
     table = pd.DataFrame(results.parts.covariates if df is None else df)
     levels = {name: results.parts.covariates[name].iloc[0] for name in model.strata or ()}
     latent = results.predict(table.assign(**levels), what="latent")
@@ -74,7 +74,7 @@ def predict_log_partial_hazard(model: Any, df: Frame) -> pd.Series[float]:
 
 @reads_frames
 def predict_partial_hazard(model: Any, df: Frame) -> pd.Series[float]:
-    """Hazards of rows divided by the hazard at the mean of the training rows' columns, a pure number.
+    """Hazards of rows divided by the hazard at the mean of the training rows' columns, a dimensionless number.
 
     Parameters
     ----------
@@ -117,12 +117,12 @@ def baseline_hazard_(model: Any) -> pd.DataFrame:
 
 
 def baseline_cumulative_hazard_(model: Any) -> pd.DataFrame:
-    """Cumulative hazard, a pure number, at the mean of the columns; rows and columns as of ``baseline_hazard_``."""
+    """Cumulative hazard (dimensionless) at the mean of the columns; rows and columns as for ``baseline_hazard_``."""
     return _baseline(model, "cumulative hazard")
 
 
 def baseline_survival_(model: Any) -> pd.DataFrame:
-    """Probability of survival at the mean of the columns; rows and columns as of ``baseline_hazard_``."""
+    """Probability of survival at the mean of the columns; rows and columns as for ``baseline_hazard_``."""
     table = baseline_cumulative_hazard_(model).mul(-1.0).apply(np.exp)
     return table if model.strata else table.set_axis(["baseline survival"], axis=1)
 
@@ -142,20 +142,20 @@ def _check_rows(model: Any, df: Any, of: str) -> pd.Index[Any]:
 def compute_residuals(model: Any, training_dataframe: Frame, kind: str) -> pd.DataFrame:
     """Residuals of the training rows.
 
-    Martingale residuals are events less cumulative hazards, and deviance residuals are their signed roots of
-    deviances; both are pure numbers. Schoenfeld residuals are in the unit of each column. Residuals of score and
-    ``delta_beta`` are of the parameters of ``results_``, the latter in their units.
+    Martingale residuals are events minus cumulative hazards, and deviance residuals are the corresponding signed roots
+    of deviances; both are dimensionless. Schoenfeld residuals are in the unit of each column. Residuals ``score`` and
+    ``delta_beta`` have the parameters of ``results_``; ``delta_beta`` is in their units, ``score`` in inverse units.
 
     Parameters
     ----------
     training_dataframe : DataFrame
-        The data of the fit.
+        Data of the fit.
     kind : {"martingale", "deviance", "schoenfeld", "scaled_schoenfeld", "score", "delta_beta"}
 
     Returns
     -------
     DataFrame
-        A row for each row used; of Schoenfeld residuals for each event, by time as in ``event_observed``.
+        A row for each row used; for Schoenfeld residuals, for each event, in the order of ``event_observed``.
 
     Raises
     ------
@@ -175,7 +175,7 @@ def compute_residuals(model: Any, training_dataframe: Frame, kind: str) -> pd.Da
     1  455.0   True      -0.232
     """
     if kind not in RESIDUALS:
-        raise SpecError(f"kind={kind!r}: must be one of {', '.join(map(repr, RESIDUALS))}.")
+        raise SpecError(f"kind={kind!r}: kind must be one of {', '.join(map(repr, RESIDUALS))}.")
     _check_rows(model, training_dataframe, "compute_residuals()")
     results, event = model.results_, model.event_observed
     if kind in ("martingale", "deviance"):
@@ -197,12 +197,12 @@ def compute_residuals(model: Any, training_dataframe: Frame, kind: str) -> pd.Da
 
 @reads_frames
 def compute_followup_hazard_ratios(model: Any, training_df: Frame, followup_times: Iterable[float]) -> pd.DataFrame:
-    """Hazard ratios, pure numbers, of fits to the same rows followed for a shorter time.
+    """Hazard ratios (dimensionless) of fits to the same rows with shorter follow-up.
 
     Parameters
     ----------
     training_df : DataFrame
-        The data of the fit.
+        Data of the fit.
     followup_times : list of float
         Times, in the unit of the data, after which all rows are censored.
 
@@ -250,14 +250,14 @@ def check_assumptions(
     columns: Sequence[str] | None = None,
     raise_on_fail: bool = False,
 ) -> list[Any]:
-    """Test whether hazards are proportional, with ``results_.proportionality()``, and print what was found.
+    """Test whether hazards are proportional, with ``results_.proportionality()``, and print the result.
 
     Parameters
     ----------
     training_df : DataFrame
-        The data of the fit.
+        Data of the fit.
     advice : bool
-        Print what can be done.
+        Print advice.
     show_plots : bool
         Draw scaled Schoenfeld residuals with a smooth curve over the ranks of the times, a figure for each column.
     p_value_threshold : float
@@ -265,7 +265,7 @@ def check_assumptions(
     plot_n_bootstraps : int
         Number of curves of bootstrapped residuals in each figure.
     columns : list of str, optional
-        Terms to test; all without.
+        Terms to test; by default all.
     raise_on_fail : bool
         Raise an error if a column fails.
 

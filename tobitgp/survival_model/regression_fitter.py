@@ -23,11 +23,11 @@ from tobitgp.typing import Frame
 
 
 class SurvivalModel:
-    """A right-hand side and options, to be fitted as lifelines' regressions are.
+    """A right-hand side and options, with the fit methods of lifelines' regressions.
 
-    Whatever takes such a fitter takes this one: ``lifelines.utils.k_fold_cross_validation``,
+    Functions that take such a fitter also take this one, e.g. ``lifelines.utils.k_fold_cross_validation``,
     ``lifelines.calibration.survival_probability_calibration``. It writes the formula and calls :func:`tobitgp.fit`;
-    ``results_`` is what that returns, with everything else there is to ask.
+    ``results_`` is the fit that it returns, with all its methods.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class SurvivalModel:
     Raises
     ------
     SpecError
-        For more than a right-hand side, and options that have another place here.
+        For more than a right-hand side, and for options that are not supported here.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class SurvivalModel:
         **fit_kwargs: Any,
     ) -> None:
         if not isinstance(rhs, str) or not rhs.strip() or "~" in rhs:
-            raise SpecError(f"rhs={rhs!r}: the right-hand side of a formula is needed, as 'gp(age) + sex'.")
+            raise SpecError(f"rhs={rhs!r}: rhs must be the right-hand side of a formula, e.g. 'gp(age) + sex'.")
         fit_kwargs = without_meaning(with_moved_settings({"method": method, **fit_kwargs}, rhs))
         method = fit_kwargs.pop("method")
         self.rhs, self.family, self.method, self.fit_kwargs = rhs.strip(), family, method, dict(fit_kwargs)
@@ -114,7 +114,7 @@ class SurvivalModel:
 
     @property
     def _column_texts(self) -> tuple[str, ...]:
-        """What mentions columns of the data beside what :meth:`fit` is given."""
+        """Texts that mention columns of the data in addition to the arguments of :meth:`fit`."""
         options = (value for value in self.fit_kwargs.values() if isinstance(value, str))
         fitted = () if self._results is None else self._results._column_texts
         return (self.rhs, self.weights_col or "", *options, *fitted)
@@ -139,16 +139,15 @@ class SurvivalModel:
         duration_col : str
             Positive times. Durations such as ``pandas.Timedelta`` are days, as in ``timeline`` and all other times.
         event_col : str, optional
-            1 or True where the time is that of the event, 0 or False where the row was censored then; without, all
-            are events.
+            1 or True if the time is that of an event, 0 or False if the row was censored; by default all are events.
         entry_col : str, optional
             Times at which rows entered.
         weights_col : str, optional
             Frequency weights, or sampling weights with ``robust=True``.
         **settings : dict
-            ``formula="age + sex"`` replaces the right-hand side in this fit. ``ancillary`` is that of log sigma, True
-            for the same terms, or a DataFrame of columns. ``fit_intercept=False`` leaves out the intercept. True keeps
-            the one that ``formula=`` or ``ancillary=`` leaves out, as in lifelines.
+            ``formula="age + sex"`` replaces the right-hand side in this fit. ``ancillary`` is the right-hand side for
+            log sigma, True for the same terms, or a DataFrame of columns. ``fit_intercept=False`` leaves out the
+            intercept; True keeps it even if ``formula=`` or ``ancillary=`` leaves it out, as in lifelines.
             ``robust=True`` or ``cluster_col="id"`` give robust standard errors. ``strata="g"`` requires
             ``family="ph"``. ``timeline`` has the default times of predictions. ``fit_options={"max_iter": 50}`` has
             settings of the method. ``initial_point`` is ``start`` of :func:`tobitgp.fit`, ``show_progress`` is
@@ -157,7 +156,7 @@ class SurvivalModel:
         Returns
         -------
         SurvivalModel
-            Itself.
+            This object.
 
         Raises
         ------
@@ -195,7 +194,7 @@ class SurvivalModel:
         weights_col: str | None = None,
         **settings: Any,
     ) -> SurvivalModel:
-        """Fit to left-censored times: where ``event_col`` is 0 the event came before.
+        """Fit to left-censored times: if ``event_col`` is 0, the event occurred earlier.
 
         Parameters
         ----------
@@ -205,7 +204,7 @@ class SurvivalModel:
         Returns
         -------
         SurvivalModel
-            Itself.
+            This object.
 
         Raises
         ------
@@ -244,16 +243,16 @@ class SurvivalModel:
         df
             As in :meth:`fit`.
         lower_bound_col, upper_bound_col : str
-            The bounds: equal where a time is known, infinite or NaN where there is none.
+            The bounds: equal if the time is known, infinite or NaN if there is no bound.
         event_col : str, optional
-            Not used for the fit, since bounds say which times are known; it is no covariate of ``"."``.
+            Not used for the fit, since bounds say which times are known; it is not a covariate of ``"."``.
         entry_col, weights_col, **settings
             As in :meth:`fit`.
 
         Returns
         -------
         SurvivalModel
-            Itself.
+            This object.
 
         Raises
         ------
@@ -296,8 +295,8 @@ class SurvivalModel:
         results: Any = fit(f"{response} ~ {rhs}{window}", df, weights=weights_col, **options)
         if results._causes:
             raise SpecError(
-                "A SurvivalModel has one event, and so have lifelines' tools. Competing risks are fitted by tg.fit(), "
-                "and scored by tg.cross_validate() and by tg.metrics with cause=."
+                "SurvivalModel and the tools of lifelines support one type of event. Use tg.fit() for competing "
+                "risks, and tg.cross_validate() or tg.metrics with cause= to score them."
             )
         self._robust_table = settings.robust_table(results, df, self.family)
         self._results, self._settings, self.formula = results, settings, rhs
@@ -325,12 +324,12 @@ class SurvivalModel:
             Before there is one.
         """
         if self._results is None:
-            raise NotFittedError("This SurvivalModel has not been fitted: call fit(df, duration_col, event_col) first.")
+            raise NotFittedError("This SurvivalModel has not been fitted. Call fit(df, duration_col, event_col) first.")
         return self._results
 
     @property
     def _censoring_type(self) -> Any:
-        """What lifelines' tools ask a fitter for."""
+        """Attributes of a fitter that tools of lifelines require."""
         from lifelines.utils import CensoringType
 
         return CensoringType[self._kind.upper()]
@@ -373,7 +372,7 @@ class SurvivalModel:
 
     @property
     def concordance_index_(self) -> float:
-        """Concordance with the training rows, a share of pairs, ``results_.concordance_index_``."""
+        """Concordance with the training rows, a proportion of pairs, ``results_.concordance_index_``."""
         return self.results_.concordance_index_
 
     @reads_frames

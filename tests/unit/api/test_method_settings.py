@@ -152,7 +152,7 @@ def test_a_setting_beside_the_method_is_read_and_its_new_place_named(data, formu
         ({"method": "laplace", "bound": "local"}, "bound='local': tg.Laplace has no such setting. Write method=tg.VI("),
         ({"method": "mle", "hyper": "maximize"}, "hyper='maximize': tg.MLE has no such setting. Write method=tg.EP("),
         ({"method": "nuts", "hyper": "maximize"}, "method='nuts': must be one of 'auto',"),
-        ({"method": tg.EP, "tol": 0.1}, "method=tg.EP: a value is needed."),
+        ({"method": tg.EP, "tol": 0.1}, "method=tg.EP: must be a value."),
     ],
 )
 def test_a_setting_does_not_replace_the_method_that_was_named(data, options, words):
@@ -206,9 +206,9 @@ def test_settings_that_a_method_does_not_have_or_take_are_named(make, words):
 @pytest.mark.parametrize(
     ("formula", "options", "words"),
     [
-        (MIXTURE, {"method": tg.EP(inducing=20)}, "method=tg.EP(inducing=20) fits no mixtures."),
+        (MIXTURE, {"method": tg.EP(inducing=20)}, "method=tg.EP(inducing=20) does not fit mixtures."),
         (PROCESS, {"method": tg.VBCM(n_init=2)}, "method=tg.VBCM(n_init=2) fits mixtures, and this formula has none."),
-        (PROCESS, {"method": tg.EP}, "method=tg.EP: a value is needed. Write method=tg.EP()."),
+        (PROCESS, {"method": tg.EP}, "method=tg.EP: must be a value. Write method=tg.EP()."),
         (PROCESS, {"method": 3}, "method=3: must be one of 'auto', 'ep',"),
     ],
 )

@@ -102,7 +102,7 @@ def test_a_model_keeps_its_partitions_as_long_as_it_is_open(frame, tmp_path, mon
     with tg.Model(FORMULA, tmp_path) as model:
         first, second = (model.fit(method=tg.Laplace(hyper="maximize")) for _ in range(2))
     assert second.log_evidence == first.log_evidence
-    with pytest.raises(tg.errors.SpecError, match="fit within that"):
+    with pytest.raises(tg.errors.SpecError, match="Fit within the with statement"):
         model.fit(method="laplace")
 
 

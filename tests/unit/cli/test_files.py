@@ -259,6 +259,6 @@ def test_a_baseline_of_hazards(tmp_path, capsys):
     assert main([*call, "--family", "ph", "--df", "2"]) == 2
     assert "requires baseline='spline'" in capsys.readouterr().err
     assert main([*call, "--family", "ph", "--baseline", "weibull", "--frailty", "gamma"]) == 2
-    assert "frailty= needs one term (1 | g)" in capsys.readouterr().err
+    assert "frailty= requires one term (1 | g)" in capsys.readouterr().err
     assert main([*call, "--family", "weibull", "--baseline", "gp"]) == 2
     assert "--baseline requires --family ph" in capsys.readouterr().err

@@ -182,7 +182,7 @@ BAD = {
     "no such value": (LINE, '--family "Student(df=-1)"', "df"),
     "no such setting of a method": (LINE, '--method "EP(dampen=1)"', "tg.EP has no such setting"),
     "two families": (LINE, "--family student --family logistic", "a family is given already"),
-    "family of no cause": (LINE, "--family 1=student", "is for competing risks"),
+    "family of no cause": (LINE, "--family 1=student", "requires competing risks"),
     "a cause is missing": (CAUSES, "--family 1=weibull", "family= by cause lacks 2"),
     "a cause twice": (CAUSES, "--family 1=ph --family 1=ph", "1 is given twice"),
     "baseline of another": (TIMES, "--family weibull --df 2", "--df requires --family ph"),
@@ -191,7 +191,7 @@ BAD = {
     "no such correction": (LINE, "--cluster g --cov-kwds use_correction=odd", "must be True or False"),
     "two covariances": (LINE, "--cluster g --cov-type HC0", "--cov-type HC0 cannot be combined"),
     "no tilde": (TIMES, "--family weibull --formulas shape=z", "write formulas={'shape': '~ z'}"),
-    "one response": (LINE, "--rescor", "rescor=True is for several responses"),
+    "one response": (LINE, "--rescor", "rescor=True requires several responses"),
     "no such column": ("mvbind(r1, q2) ~ z", "", "no column 'q2'"),
 }
 

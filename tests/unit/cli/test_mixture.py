@@ -74,7 +74,7 @@ def test_saved_mixtures_are_compared(saved, table, tmp_path, capsys):
     [
         (["y ~ mixture(0)"], "whole number of at least 1"),
         (["time ~ mixture(2) + age"], "write mixture(2, age)"),
-        (["time ~ mixture(2)", "--hyper", "maximize"], "fits no mixtures"),
+        (["time ~ mixture(2)", "--hyper", "maximize"], "does not fit mixtures"),
         (["time ~ mixture(2)", "--family", "student"], "not supported for mixtures"),
         (["time ~ age", "--method", "em"], "Write y ~ mixture(2)"),
         (["time ~ age", "--family", "poisson"], "Write y ~ mixture(1)"),

@@ -264,7 +264,7 @@ def test_causes_can_be_cure_models():
     for i, time in median.items():
         assert res.predict_survival_function(NEW.loc[[i]], [time]).iloc[0, 0] == pytest.approx(0.5, abs=1e-9)
     assert tg.fit("Surv(t, k) ~ x", data, family="weibull", cure={1: None, 2: "~ 1"})[1].params.index[-1] == "sigma"
-    with pytest.raises(SpecError, match="cure= by cause has 3, which is none of them"):
+    with pytest.raises(SpecError, match="cure= by cause has 3, which is not a cause"):
         tg.fit("Surv(t, k) ~ x", data, family="weibull", cure={1: None, 2: "~ 1", 3: "~ 1"})
 
 

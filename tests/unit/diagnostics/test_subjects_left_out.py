@@ -91,7 +91,7 @@ def test_a_file_keeps_the_subjects(tmp_path):
 def test_fits_of_subjects_and_of_rows_are_not_compared():
     res = both(tg.PH("weibull"))[1]
     rows = tg.fit("Surv(start, time, event) ~ 1", PARTS, family=tg.PH("weibull"))
-    with pytest.raises(SpecError, match="Give all of them id="):
+    with pytest.raises(SpecError, match="Fit all of them with id="):
         tg.compare({"subjects": res, "rows": rows}, by="loo")
     of_subjects = tg.fit("Surv(start, time, event) ~ 1", PARTS, family=tg.PH("weibull"), id="who")
     assert tg.compare({"z": res, "none": of_subjects}, by="loo")["n"].tolist() == [60, 60]

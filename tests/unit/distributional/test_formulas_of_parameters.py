@@ -182,7 +182,7 @@ def test_a_formula_without_effect_is_tested():
     ("family", "formulas", "error", "words"),
     [
         ("weibull", {"df": "~ z"}, SpecError, "no such parameter"),
-        (tg.PH("spline"), {"gamma1": "~ z"}, SpecError, "rise together"),
+        (tg.PH("spline"), {"gamma1": "~ z"}, SpecError, "together give an increasing curve"),
         (tg.PH("gp"), {"shape": "~ z"}, SpecError, "parametric baseline"),
         ("boxcox", {"power": "~ z"}, SpecError, "on a different scale"),
         ("weibull", {"shape": "~ gp(z)"}, FormulaError, "is a process"),

@@ -188,7 +188,7 @@ def test_files_and_tables(kidney, tmp_path):
     assert str(again.summary()) == str(res.summary())
     pd.testing.assert_frame_equal(again.frailties(), res.frailties())
     pd.testing.assert_series_equal(again.predict_median(kidney.head(3)), res.predict_median(kidney.head(3)))
-    for words in ("with a gamma frailty", "id, 38 groups", "theta", "given the frailty"):
+    for words in ("with a gamma frailty", "id, 38 groups", "theta", "conditional on the frailty"):
         assert words in str(res.summary())
     from dataclasses import replace
 
@@ -209,28 +209,28 @@ def test_tests_and_checks(kidney):
     with pytest.raises(SpecError, match="at the end of what its variance may be"):
         res.lr_test(tg.fit("Surv(time, status) ~ age", kidney, family=tg.PH("weibull")))
     for ask in (res.loo, res.k_hat, res.proportionality, res.waic):
-        with pytest.raises(SpecError, match="takes rows as independent, and these share frailties"):
+        with pytest.raises(SpecError, match="requires independent rows, and these rows share frailties"):
             ask()
     assert "calibration" in res.check(rng=1).table.index
 
 
 def test_what_is_refused(kidney):
     for arguments, words in (
-        ({"frailty": "normal"}, "'gamma' is needed"),
+        ({"frailty": "normal"}, "must be 'gamma'"),
         ({"baseline": "gp", "frailty": "gamma"}, "requires baseline='spline'"),
         ({"baseline": "spline", "link": "odds", "frailty": "gamma"}, "requires link='hazard'"),
     ):
         with pytest.raises(SpecError, match=words):
             tg.PH(**{"baseline": "weibull", **arguments})
     for formula, options, words in (
-        ("Surv(time, status) ~ age", {}, r"needs one term \(1 \| g\)"),
-        ("Surv(time, status) ~ (1 + age | id)", {}, r"needs one term \(1 \| g\)"),
-        ("Surv(time, status) ~ age + (1 | id) + (1 | female)", {}, r"needs one term \(1 \| g\)"),
-        (FORMULA, {"family": tg.PH("weibull")}, r"frailty='gamma'\) takes \(1 \| id\)"),
-        (FORMULA, {"cov_type": "HC0"}, "with frailty= use 'cluster'"),
+        ("Surv(time, status) ~ age", {}, r"requires one term \(1 \| g\)"),
+        ("Surv(time, status) ~ (1 + age | id)", {}, r"requires one term \(1 \| g\)"),
+        ("Surv(time, status) ~ age + (1 | id) + (1 | female)", {}, r"requires one term \(1 \| g\)"),
+        (FORMULA, {"family": tg.PH("weibull")}, r"frailty='gamma'\) supports \(1 \| id\)"),
+        (FORMULA, {"cov_type": "HC0"}, "With frailty= use cov_type='cluster'"),
         (FORMULA, {"fixed": {"theta": -1.0}}, "a positive number"),
         ("interval(time, end) ~ age + (1 | id)", {}, "exact or right-censored"),
-        ("Surv(early, time, status) ~ age + (1 | id)", {}, "followed from time 0 on"),
+        ("Surv(early, time, status) ~ age + (1 | id)", {}, "follow-up from time 0 on"),
     ):
         data = kidney.assign(end=kidney["time"] + 1.0, early=1.0)
         with pytest.raises(SpecError, match=words):

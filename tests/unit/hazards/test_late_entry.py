@@ -173,5 +173,7 @@ def test_times_that_are_never_reached_are_said_to_be_infinite():
         family=tg.PH("piecewise", bands=1),
         method="mle",
     )
-    with pytest.warns(ApproximationWarning, match="infinite: survival does not fall so far before 4"):
+    with pytest.warns(
+        ApproximationWarning, match="infinite: survival does not reach the requested probability before 4"
+    ):
         assert np.isposinf(res.predict_median({"x": [5]}).iloc[0])

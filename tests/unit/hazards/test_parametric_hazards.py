@@ -509,7 +509,7 @@ def test_a_hazard_that_falls_leaves_some_without_the_event():
         lambda: res.predict(data.head(1), "quantile", q=0.99),
         lambda: res.predict(data.head(1), "uncensored"),
     ):
-        with pytest.warns(BoundaryWarning, match="some never have the event"):
+        with pytest.warns(BoundaryWarning, match="some subjects never have the event"):
             assert np.isposinf(ask()).all()
     assert np.isfinite(res.predict_restricted_mean(data.head(1), 10.0)).all()
     reached = res.predict_percentile(data.head(1), p=0.5 * (1.0 + limit))
@@ -648,7 +648,7 @@ def test_causes(lung, tmp_path):
         (LINEAR, {"sigma": "~ age"}, SpecError, "sigma= is not supported with family='ph'"),
         (LINEAR, {"cov_type": "HC9"}, SpecError, "HC9"),
         (LINEAR, {"cov_type": "cluster"}, SpecError, "cov_kwds=.*must be given"),
-        (LINEAR, {"fixed": {"shape": 0.0}}, SpecError, "a positive number is needed"),
+        (LINEAR, {"fixed": {"shape": 0.0}}, SpecError, "must be a positive number"),
         (LINEAR, {"fixed": {"sigma": 1.0}}, SpecError, "'sigma', which is not a parameter"),
         (LINEAR, {"start": {"shape": -1.0}}, SpecError, "start=.*a positive number"),
         (LINEAR, {"family": SPLINE, "start": {"gamma1": -1.0}}, SpecError, "rises at all times"),
@@ -663,15 +663,15 @@ def test_bad_options(lung, formula, options, error, words):
 
 
 def test_bad_rows(lung):
-    with pytest.raises(DataError, match="No event was seen"):
+    with pytest.raises(DataError, match="No event was observed"):
         tg.fit(LINEAR, lung.assign(event=0), family=SPLINE)
     with pytest.raises(DataError, match="positive response"):
         tg.fit(LINEAR, lung.assign(time=lung["time"] * (lung.index != 3)), family=SPLINE)
     few = pd.DataFrame({"time": [1.0, 1, 1, 2, 2, 3, 4], "event": [1, 1, 1, 1, 1, 1, 0]})
-    with pytest.raises(DataError, match=r"8 knots at quantiles of the event times.*3 distinct ones"):
+    with pytest.raises(DataError, match=r"8 knots at quantiles of the event times.*3 distinct event times"):
         tg.fit("Surv(time, event) ~ 1", few, family=tg.PH("spline", df=7))
     few = pd.DataFrame({"time": [1.0, 2, 3, 4, 5], "event": [1, 1, 1, 0, 0]})
-    with pytest.raises(DataError, match=r"4 knots .*which needs as many times: there are 3 distinct ones"):
+    with pytest.raises(DataError, match=r"4 knots .*which require as many times. There are 3 distinct event times"):
         tg.fit("Surv(time, event) ~ 1", few, family=SPLINE)
     with pytest.raises(DataError, match="'shape' has the name of a parameter of the baseline"):
         tg.fit("Surv(time, event) ~ shape", lung.assign(shape=lung["age"]), family=WEIBULL)

@@ -386,7 +386,7 @@ def test_factors_beside_strata_keep_their_base_level(lung):
     res = tg.fit("Surv(time, event) ~ sex * age + strata(inst)", data, family=tg.PH("piecewise", bands=3))
     assert list(res.params.index[6:]) == ["sex[T.m]", "age", "sex[T.m]:age"]
     assert list(res.hazard_ratios().index) == ["sex[T.m]", "age", "sex[T.m]:age"]
-    with pytest.raises(DataError, match=r"No event was seen in the band \(0, 6\] of time in the stratum True"):
+    with pytest.raises(DataError, match=r"No event was observed in the band \(0, 6\] of time in the stratum True"):
         tg.fit("Surv(time, event) ~ strata(inst)", data, family=tg.PH("piecewise", bands=[6, 100]))
 
 
@@ -481,19 +481,19 @@ def test_summaries_say_what_strata_and_ratios_are(lung, smooth):
         ("Surv(time, event) ~ strata(sex, inst)", {}, FormulaError, "one column"),
         ("Surv(time, event) ~ tv(age):sex", {}, FormulaError, "must be a separate term"),
         ("Surv(time, event) ~ tv(log(age))", {}, FormulaError, "one column"),
-        ("Surv(time, event) ~ tv(stage)", {}, DataError, "tv.stage. takes numbers"),
+        ("Surv(time, event) ~ tv(stage)", {}, DataError, "tv.stage. requires numbers"),
         ("Surv(time - 5, event) ~ age", {}, DataError, "Rows 56 end at time 0"),
-        ("Surv(time, event == 9) ~ age", {}, DataError, "No event was seen"),
+        ("Surv(time, event == 9) ~ age", {}, DataError, "No event was observed"),
         ("Surv(time, event) ~ cell_time", {}, FormulaError, "rename this one"),
         ("Surv(time, event)", {}, FormulaError, "no '~'"),
         (LINEAR, {"sigma": "~ age"}, SpecError, "sigma="),
         (LINEAR, {"cov_type": "HC0"}, SpecError, "cov_type="),
         (LINEAR, {"var_weights": "age"}, SpecError, "var_weights="),
-        (LINEAR, {"family": tg.PH("piecewise", bands=[5, 5.5, 100])}, DataError, "No event was seen in the band"),
+        (LINEAR, {"family": tg.PH("piecewise", bands=[5, 5.5, 100])}, DataError, "No event was observed in the band"),
         (LINEAR, {"id": "nobody"}, SpecError, "id='nobody'"),
         (LINEAR, {"family": "gaussian", "id": "sex"}, SpecError, "a family of positive times"),
         (LINEAR, {"method": "mle"}, SpecError, r"requires tg.PH\('piecewise'\)"),
-        (LINEAR, {"fixed": {"sigma": 1.0}}, SpecError, "sigma, which proportional hazards have not"),
+        (LINEAR, {"fixed": {"sigma": 1.0}}, SpecError, "sigma, but proportional-hazards models have no sigma"),
         ("Surv(time, event) ~ tv(age) + tv(age)", {}, FormulaError, "occurs twice"),
         ("Surv(time2, time, event) ~ age", {}, DataError, "at or before its entry"),
     ],
@@ -516,7 +516,7 @@ def test_what_is_refused(lung, formula, options, error, words):
         ({"baseline": "gompertz", "bands": 3}, "requires baseline='gp' or baseline='piecewise'"),
         ({"baseline": "spline", "kernel": "rbf"}, "requires baseline='gp'"),
         ({"bands": 0}, "number of bands"),
-        ({"bands": [3, 2]}, "rising"),
+        ({"bands": [3, 2]}, "increasing"),
         ({"bands": "many"}, "number of bands"),
         ({"kernel": "rough"}, "kernel='rough'"),
     ],

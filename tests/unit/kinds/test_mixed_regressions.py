@@ -257,7 +257,7 @@ def test_the_figure_has_the_lines_of_the_components():
     for row in res.components.itertuples():
         x, y = drawn[f"component {row.Index}"].get_data()
         np.testing.assert_allclose(y, row.Intercept + row.x * x, atol=1e-12)
-    with pytest.raises(SpecError, match="it has 'x'"):
+    with pytest.raises(SpecError, match="The model has 'x'"):
         res.plot_components("z")
     with pytest.raises(SpecError, match="holds no training rows"):
         res._without_rows().plot_components()

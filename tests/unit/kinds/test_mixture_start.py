@@ -125,14 +125,14 @@ WRONG = [
     ({"mean": [0.0, 1.0], "sd": [1.0, 1.0], "weight": [0.5, 0.7]}, "the weights are 0.5, 0.7"),
     ({"mean": [0.0, 1.0, 2.0], "sd": [1.0] * 3}, "start= has 3 components, and the mixture 2"),
     ({"mean": [0.0], "sd": [1.0]}, "start= has 1 component, and the mixture 2"),
-    (SHARES[:7], "start= has 7 rows, and the data 100"),
+    (SHARES[:7], "start= has 7 rows, but the data have 100"),
     (SHARES * 2.0, "have the sum 2"),
     (np.column_stack([SHARES[:, 0] + 1.0, SHARES[:, 0] - 1.0]), "negative or not finite"),
     (np.full((100, 3), 1 / 3), "start= has 3 components, and the mixture 2"),
     (pd.DataFrame(SHARES, index=np.arange(1, 101)), "labels of the responsibilities"),
-    (3, "start=3: not a start of a mixture"),
-    ("default", "start='default': not a start of a mixture"),
-    (np.zeros(4), "not a start of a mixture"),
+    (3, "start=3: start must describe a mixture"),
+    ("default", "start='default': start must describe a mixture"),
+    (np.zeros(4), "start must describe a mixture"),
 ]
 
 
@@ -148,7 +148,7 @@ def test_fits_and_formulas_that_a_start_does_not_suit():
     data = tg.datasets.simulate_kohjima("emm", seed=3)
     other, line = tg.fit(FORMULA, data, family="exponential"), tg.fit("y ~ 1 | censor(lower, upper)", data)
     for start in (other, line):
-        with pytest.raises(SpecError, match="start= is a fit of another model"):
+        with pytest.raises(SpecError, match="start= must be a fit of the same model"):
             tg.fit(FORMULA, data, start=start)
     with pytest.raises(SpecError, match="start= is for one number of components"):
         tg.fit("y ~ mixture(range(1, 3)) | censor(lower, upper)", data, family="exponential", start=other)

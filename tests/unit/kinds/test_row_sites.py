@@ -185,7 +185,7 @@ def test_fits_without_gaussian_sites_of_rows_say_why(data):
     noisy = tg.fit("y ~ gp(x)", data, sigma="~ gp(x)", method=tg.EP(hyper="maximize"))
     with pytest.raises(UnavailableError, match="f and log sigma together"):
         _ = noisy.sites
-    with pytest.raises(UnavailableError, match="about a posterior"):
+    with pytest.raises(UnavailableError, match="for a posterior"):
         _ = tg.fit("y ~ x", data).sites
     with pytest.raises(UnavailableError, match="responsibilities"):
         _ = tg.fit("y ~ mixture(2)", data).sites

@@ -159,7 +159,7 @@ def test_bad_input_is_named(given, error, message):
 
 
 def test_one_row_has_no_pair():
-    with pytest.raises(DataError, match="two at least are needed"):
+    with pytest.raises(DataError, match="there must be at least two"):
         concordance_index([1.0], [1.0])
 
 

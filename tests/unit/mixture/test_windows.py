@@ -276,5 +276,5 @@ def test_rows_outside_of_their_window_are_one_clear_error(formula):
 
 def test_streams_take_no_windows():
     stream = tg.MixtureStream("y ~ mixture(1) | truncate(0)", rng=0)
-    with pytest.raises(SpecError, match=r"no truncated rows, nor late entry\. Use tg\.fit"):
+    with pytest.raises(SpecError, match=r"not support truncated rows and late entry\. Use tg\.fit"):
         stream.partial_fit({"y": [1.0, 2.0, 3.0]})

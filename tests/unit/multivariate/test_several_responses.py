@@ -556,7 +556,7 @@ def test_the_formula_of_the_stack():
         ("mvbind(y1, y2) ~ (1 + z - x | g)", "taken away"),
         ("mvbind(y1, y2) ~", "missing right"),
         ("mvbind(y1, y2) ~ 0", "Nothing is left"),
-        ("mvbind(y1, y2) ~ gp(x, by=g)", "stack the rows"),
+        ("mvbind(y1, y2) ~ gp(x, by=g)", "Stack the rows"),
         ("mvbind(y1, y2) ~ .", "Write columns out"),
         ("mvbind(y1, y2) ~ (1 | unit)", "such as 'unit'"),
         ("mvbind(y1, y2) ~ nowhere", "no column 'nowhere'"),
@@ -572,7 +572,7 @@ def test_what_does_not_go_is_refused(data, res):
         tg.fit("y1 ~ z", data, rescor=True)
     with pytest.raises(SpecError, match="gaussian or lognormal"):
         tg.fit("mvbind(y1, y2) ~ z", data, rescor=True, family="student")
-    with pytest.raises(SpecError, match="each by itself"):
+    with pytest.raises(SpecError, match="each response separately"):
         tg.fit("mvbind(y1, y2) ~ z", data, method="mle")
     with pytest.raises(SpecError, match="fixed="):
         tg.fit("mvbind(y1, y2) ~ z", data, fixed={"sigma": 1.0})
@@ -582,7 +582,7 @@ def test_what_does_not_go_is_refused(data, res):
         res.predict(what="cured")
     with pytest.raises(SpecError, match="choose one of 'y1', 'y2', 'y3'"):
         res.predict(response="y4")
-    with pytest.raises(SpecError, match="name it by response="):
+    with pytest.raises(SpecError, match="Give response="):
         res.write_curves("curves.csv")
     with pytest.raises(DataError, match="lack the column 'z'"):
         res.predict(pd.DataFrame({"x": [0.5]}))
@@ -592,7 +592,7 @@ def test_what_does_not_go_is_refused(data, res):
         res.regression("y1", ["y2", "y2"])
     with pytest.raises(DataError, match="'unit'"):
         tg.fit("mvbind(y1, y2) ~ z", data.assign(unit=1.0), weights="unit")
-    with pytest.raises(SpecError, match="another response"):
+    with pytest.raises(SpecError, match="other responses"):
         res.regression("y1", [])
     with pytest.raises(SpecError, match="True or False"):
         tg.fit("mvbind(y1, y2) ~ z", data, rescor="yes")

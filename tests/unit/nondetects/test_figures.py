@@ -95,7 +95,7 @@ def test_probability_plots(pyrene):
 def test_what_they_refuse(pyrene):
     with pytest.raises(SpecError, match=r"logarithmic axis: family='lognormal', 'weibull' or 'gamma'"):
         plot_probability(pyrene, "pyrene", "censored", family="normal")
-    with pytest.raises(SpecError, match="takes matplotlib axes"):
+    with pytest.raises(SpecError, match="must be matplotlib axes"):
         plot_box(pyrene, "pyrene", "censored", ax="site")
     with pytest.raises(DataError, match="Group 'b' has no detected value"):
         plot_ecdf({"y": ["1", "2", "<3"], "g": ["a", "a", "b"]}, "y", by="g")

@@ -81,7 +81,7 @@ def test_methods_that_do_not_go_together():
     ):
         with pytest.raises(SpecError, match=words):
             upper_confidence_limit(SMALL, **given)
-    with pytest.raises(DataError, match="2 distinct detected values in 4 rows, and 3 are needed"):
+    with pytest.raises(DataError, match="2 distinct detected values in 4 rows, but must have 3"):
         upper_confidence_limit(["<1", "2", "3", "<1"])
     with pytest.raises(SpecError, match="right-censored"):
         upper_confidence_limit(["1", "2", ">3"])
@@ -125,7 +125,9 @@ def test_nonparametric_tolerance_limits():
     found = tolerance_limit(y, flags, 0.9, method="nonparametric")
     rank = int((y <= found.upper).sum())
     assert stats.binom.cdf(rank - 1, 59, 0.9) >= 0.95 > stats.binom.cdf(rank - 2, 59, 0.9)
-    with pytest.raises(DataError, match=r"58 rows are too few.*95% with 95% confidence: 59 are needed.*largest"):
+    with pytest.raises(
+        DataError, match=r"58 rows are too few.*95% with 95% confidence. There must be at least 59.*largest"
+    ):
         tolerance_limit(y[1:], flags[1:], 0.95, method="nonparametric")
     with pytest.raises(DataError, match=r"value 1 in order of 'y'.*above every limit, of which the highest is 0.5"):
         tolerance_limit(y, flags, 0.95, side="lower", method="nonparametric")
@@ -155,7 +157,7 @@ def test_words_that_are_not_known():
     with pytest.raises(SpecError, match="coverage=95: a probability strictly between 0 and 1"):
         tolerance_limit(SMALL, coverage=95)
     for standard in (0.0, np.nan, "2", True):
-        with pytest.raises(SpecError, match=r"standard=.*: a number, above 0 with family='lognormal', is needed"):
+        with pytest.raises(SpecError, match=r"standard=.*: must be a number, above 0 with family='lognormal'"):
             exceedance(SMALL, standard)
     with pytest.raises(SpecError, match=r"family=\['normal'\]: one of"):
         tolerance_limit(SMALL, family=["normal"])

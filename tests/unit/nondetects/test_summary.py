@@ -145,7 +145,7 @@ def test_bad_input_is_named():
     assert "\x1b" not in str(summary(hostile, "y", by="g", methods="mle", percentiles=0.5))
     with pytest.raises(DataError, match="'y' has one distinct detected value in 2 rows"):
         summary({"y": ["<2", "5"]}, "y")
-    with pytest.raises(DataError, match="response=0: the name of a column is needed, as text"):
+    with pytest.raises(DataError, match="response=0: must be the name of a column"):
         summary(pd.DataFrame({0: [1.0, 2.0]}), 0)
     with pytest.raises(DataError, match="several columns named 'g'"):
         summary(pd.DataFrame([["1", 0, 0]], columns=["y", "g", "g"]), "y", by="g")

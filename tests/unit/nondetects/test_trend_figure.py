@@ -47,10 +47,10 @@ def test_what_fails_leaves_no_figure():
     with pytest.raises(tg.errors.DataError, match="'x' has 1 distinct values"):
         tg.nondetects.plot_trend(y, x * 0.0, c)
     assert plt.get_fignums() == []
-    with pytest.raises(tg.errors.SpecError, match="ax= takes matplotlib axes"):
+    with pytest.raises(tg.errors.SpecError, match="ax= must be matplotlib axes"):
         tg.nondetects.plot_trend(y, x, c, ax="lead")
 
 
 def test_names_are_two():
-    with pytest.raises(tg.errors.SpecError, match="names='lead': two names are needed"):
+    with pytest.raises(tg.errors.SpecError, match="names='lead': must be two names"):
         tg.nondetects.plot_trend([1.0, 2.0, 3.0, 5.0], [1, 2, 3, 4], names="lead")

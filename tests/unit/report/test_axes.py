@@ -25,5 +25,5 @@ def test_what_are_no_axes_is_refused(kind):
     assert taking
     for name in taking:
         more = {"x": "age"} if "x" in inspect.signature(getattr(drawn, name)).parameters else {}
-        with pytest.raises(SpecError, match="ax= takes matplotlib axes, not int"):
+        with pytest.raises(SpecError, match="ax= must be matplotlib axes, not int"):
             getattr(drawn, name)(ax=3, **more)

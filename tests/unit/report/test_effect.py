@@ -96,15 +96,15 @@ def test_other_kinds_of_fits(lung):
 def test_refusals(weibull, tmp_path):
     refused = [
         ({"x": "agee"}, "'agee' is not a column of this model; did you mean 'age'"),
-        ({"x": "age", "what": "survival"}, "needs times"),
+        ({"x": "age", "what": "survival"}, "requires times"),
         ({"x": "age", "times": 3.0}, "takes no times"),
         ({"x": "age", "what": "terms"}, "what='terms'"),
         ({"x": "age", "what": "risk", "times": "soon"}, "times"),
         ({"x": "age", "at": 3}, "a dict of columns"),
         ({"x": "age", "at": {"sexx": 1}}, "'sexx' is not a column of this model; did you mean 'sex'"),
-        ({"x": "age", "by": "age"}, "takes a factor of up to 8 levels"),
+        ({"x": "age", "by": "age"}, "must be a factor with at most 8 levels"),
         ({"x": "age", "average": True, "q": 0.5}, "without average"),
-        ({"x": "age", "what": "survival", "times": np.arange(1, 11)}, "8 are the most"),
+        ({"x": "age", "what": "survival", "times": np.arange(1, 11)}, "at most 8 can be"),
     ]
     for asked, words in refused:
         with pytest.raises(SpecError, match=words):

@@ -36,7 +36,7 @@ def test_ratios_stand_on_a_logarithmic_axis(process):
         "age",
         *("C(ph_ecog): 0 (reference)", "C(ph_ecog): 1", "C(ph_ecog): 2", "C(ph_ecog): 3"),
         *("C(sex): 1 (reference)", "C(sex): 2"),
-        "gp(wt_loss): wt_loss = 28 against -2",
+        "gp(wt_loss): wt_loss = 28 vs -2",
     ]
     assert (ax.get_xscale(), ax.get_xlabel()) == ("log", "hazard ratio, 95% interval")
     table = process.hazard_ratios()

@@ -58,7 +58,7 @@ def test_the_summary_says_what_was_fitted(res):
 def test_the_summary_of_plain_variational_errors_says_so(res):
     text = words(res.summary(kind="vb"))
     assert f"{res.params['sd[1]']:.4f} {res.summary_frame(kind='vb').loc['sd[1]', 'std err']:.4f}" in text
-    assert "too small where rows are censored" in text
+    assert "too small if rows are censored" in text
 
 
 def test_every_format(res):
@@ -72,7 +72,7 @@ def test_every_format(res):
 def test_notes_of_families_and_methods(y):
     em = words(tg.fit("y ~ mixture(2)", {"y": y}, method="em").summary())
     assert "observed information" in em
-    assert "No sd is far below the distance of the rows next to its mean" in em
+    assert "No sd is far below the distance between the rows next to its mean" in em
     floor = words(tg.fit("y ~ mixture(2)", {"y": y}, method=tg.EMCM(floor=0.001)).summary())
     assert "Variances are held above 0.001" in floor
     assert "AIC" in em

@@ -56,7 +56,7 @@ def test_too_many_rows_are_refused(res):
 def test_fits_without_rows_say_what_they_need(res, tmp_path):
     res.save(tmp_path / "fit.tgp")
     loaded, rows = tg.load(tmp_path / "fit.tgp"), tg.datasets.load("lung").head(2)
-    with pytest.raises(SpecError, match="give times="):
+    with pytest.raises(SpecError, match=r"(g|G)ive times="):
         loaded.plot_survival(df=rows)
     with pytest.raises(SpecError, match="give df="):
         loaded.plot_hazard(times=[1.0, 2.0])
@@ -96,13 +96,13 @@ def test_pictures_are_of_all_rows_by_weights_and_risk_sets():
 def test_rows_are_given_by_name(res):
     rows = tg.datasets.load("lung").head(3)
     for draw in (res.plot_survival, res.plot_hazard, res.plot_calibration, res.plot_predictive_check):
-        with pytest.raises(SpecError, match="ax= takes matplotlib axes, not DataFrame"):
+        with pytest.raises(SpecError, match="ax= must be matplotlib axes, not DataFrame"):
             draw(rows)
 
 
 def test_times_of_pictures_are_numbers(res):
     for draw in (res.plot_survival, res.plot_hazard):
-        with pytest.raises(SpecError, match="times= takes a list of finite numbers"):
+        with pytest.raises(SpecError, match="times= must be a list of finite numbers"):
             draw(times="a")
     with pytest.raises(SpecError, match="must be one time"):
         res.plot_calibration(time=[100, 200])

@@ -134,5 +134,5 @@ def test_what_has_no_posterior_or_no_rows_is_refused(data, res, tmp_path):
         tg.compare_bounds(tg.fit("y ~ z | censor(1, 11)", data))
     with pytest.raises(SpecError, match="not str"):
         tg.compare_bounds("res")
-    with pytest.raises(SpecError, match=r"no training rows .* compare_bounds\(\) computes"):
+    with pytest.raises(SpecError, match=r"no training rows .* compare_bounds\(\) requires"):
         tg.compare_bounds(again(res, tmp_path))

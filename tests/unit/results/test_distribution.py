@@ -94,7 +94,7 @@ def test_far_limits_have_no_spread(averaged):
 @pytest.mark.parametrize(
     ("what", "asked", "match"),
     [
-        ("quantile", {}, "needs q="),
+        ("quantile", {}, "requires q="),
         ("quantile", {"q": 1.0}, "between 0 and 1"),
         ("quantile", {"q": [0.1, "a"]}, "q="),
         ("quantile", {"q": [0.1, 0.1]}, "different"),
@@ -104,8 +104,12 @@ def test_far_limits_have_no_spread(averaged):
         ("prob", {}, "one of below= and above="),
         ("prob", {"below": 1.0, "above": 0.0}, "difference of two"),
         ("prob", {"below": np.nan}, "below="),
-        ("prob", {"below": pd.Series([1.0, 1.0, np.nan], name="limit")}, "^below=<Series>: a finite number"),
-        ("prob", {"above": np.ones(500)}, "^above=<ndarray>: a finite number"),
+        (
+            "prob",
+            {"below": pd.Series([1.0, 1.0, np.nan], name="limit")},
+            "^below=<Series>: below must be a finite number",
+        ),
+        ("prob", {"above": np.ones(500)}, "^above=<ndarray>: above must be a finite number"),
         ("prob", {"q": 0.5}, "what='quantile'"),
         ("latent", {"q": 0.5}, "what='quantile'"),
         ("terms", {"below": 0.5}, "what='prob'"),

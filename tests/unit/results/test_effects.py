@@ -143,16 +143,16 @@ def test_weights_count(mixed):
             "'latent', 'median', 'uncensored', 'observed', 'truncated', 'prob_uncensored', 'conditional', 'quantile'",
         ),
         ({"what": "quantile"}, "q="),
-        ({"what": "quantile", "q": [0.1, 0.9]}, "one number"),
+        ({"what": "quantile", "q": [0.1, 0.9]}, "must be single numbers"),
         ({"what": "survival", "times": 1.0}, "not supported by marginal effects"),
         ({"times": 1.0}, "times= requires what="),
-        ({"what": "conditional"}, "fits by maximum likelihood"),
+        ({"what": "conditional"}, "require maximum likelihood"),
         ({"method": "elasticity"}, "'dydx', 'eyex', 'eydx', 'dyex'"),
-        ({"method": "eyex", "variables": "x"}, "is not positive in .* rows; use method='dyex'"),
+        ({"method": "eyex", "variables": "x"}, "is not positive in .* rows. Use method='dyex'"),
         ({"at": "median"}, "at="),
         ({"at": 3}, "at="),
         ({"what": "prob"}, "below="),
-        ({"what": "prob", "below": [0.1, 0.2]}, "one number"),
+        ({"what": "prob", "below": [0.1, 0.2]}, "must be single numbers"),
         ({"below": 0.1}, "what='prob'"),
         ({"alpha": 2}, "alpha="),
     ],
@@ -228,7 +228,7 @@ def test_a_group_that_is_an_input_too_keeps_its_intercept(wards, what, asked):
 def test_random_intercepts_alone_have_no_effects(wards):
     res = tg.fit("y ~ re(ward) | censor(low, 1.4)", wards, method=tg.EP(hyper="maximize"))
     for at in ("overall", "mean"):
-        with pytest.raises(SpecError, match=r"no column whose effect could be formed: re\(ward\)"):
+        with pytest.raises(SpecError, match=r"no column with a marginal effect: re\(ward\)"):
             res.marginal_effects(at=at)
 
 

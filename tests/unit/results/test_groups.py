@@ -70,5 +70,5 @@ def test_bad_arguments(fitted, asked, match):
 
 
 def test_a_model_without_random_intercepts_says_so(maximised):
-    with pytest.raises(SpecError, match=r"no random effects; re\(g\)"):
+    with pytest.raises(SpecError, match=r"no random effects. In a formula, re\(g\)"):
         maximised.group_effects()

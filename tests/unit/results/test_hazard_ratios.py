@@ -46,7 +46,7 @@ def test_a_ratio_is_that_of_the_hazards_at_all_times(lung, family, rhs):
     res = tg.fit(f"Surv(time, event) ~ {rhs}", lung, family=family, **hyper)
     two = {"age": [70.0, 50.0], "sex": [2, 1]}
     ratio = res.hazard_ratios(at={"age": 70.0, "sex": 2}, reference={"age": 50.0, "sex": 1})
-    assert list(ratio.index) == ["age = 70 against 50, sex = 2 against 1"]
+    assert list(ratio.index) == ["age = 70 vs 50, sex = 2 vs 1"]
     if "gp" not in rhs:
         hazard = res.predict_hazard(two, [10.0, 500.0])
         np.testing.assert_allclose(hazard[0] / hazard[1], ratio["exp(coef)"].iloc[0], rtol=1e-10)
@@ -82,7 +82,7 @@ def test_ratios_of_a_process_are_those_of_joint_draws(process):
 def test_inputs_of_a_process_are_compared_jointly(process, lung):
     table = process.hazard_ratios(terms="gp(age)")
     x0, (low, high) = lung["age"].median(), np.quantile(lung["age"], [0.1, 0.9])
-    assert list(table.index) == [f"gp(age): age = {x:g} against {x0:g}" for x in (low, high)]
+    assert list(table.index) == [f"gp(age): age = {x:g} vs {x0:g}" for x in (low, high)]
     nearer = process.hazard_ratios(at={"age": [x0 + 0.01, x0, x0 + 10.0]}, terms="gp(age)")
     assert nearer["se(coef)"].iloc[0] < 1e-3
     assert nearer.iloc[1][["coef", "se(coef)", "exp(coef)", "lower", "upper"]].tolist() == [0.0, 0.0, 1.0, 1.0, 1.0]
@@ -124,7 +124,7 @@ def test_curves_of_levels_and_two_inputs_have_rows_of_their_own(lung):
     res = tg.fit(formula, data, family="weibull", method=tg.Laplace(hyper="maximize"))
     labels = list(res.hazard_ratios().index)
     assert labels[0] == "C(sex)[T.2]"
-    assert labels[1].startswith("gp(age, by=sex): age = 50 against 6")
+    assert labels[1].startswith("gp(age, by=sex): age = 50 vs 6")
     assert sum("sex = 1" in label for label in labels) == sum("sex = 2" in label for label in labels) == 2
     assert not any("ph_ecog" in label for label in labels)
     assert "conditional on the random effects" in " ".join(str(res.summary(hazard_ratios=True)).split())
@@ -175,7 +175,7 @@ def test_families_without_a_constant_ratio_are_refused(lung, family, more):
     response = "Surv(time, event)" if family in ("lognormal", "weibull") else "Surv(log(time), event)"
     res = tg.fit(f"{response} ~ age", lung, family=family, **more)
     with pytest.raises(
-        SpecError, match=r"predict_hazard\(\.\.\.\) at two rows" + ('.*family="ph"' if not more else "")
+        SpecError, match=r"predict_hazard\(\.\.\.\) for two rows" + (".*family='ph'" if not more else "")
     ):
         res.hazard_ratios()
 
@@ -190,13 +190,13 @@ def test_a_mixture_has_none(lung):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"terms": "foo"}, "not a term of this model; it has 'sex'"),
-        ({"terms": 3}, "terms=3: the name of a term"),
+        ({"terms": "foo"}, "not a term of this model. It has 'sex'"),
+        ({"terms": 3}, "terms=3: terms must be the name of a term"),
         ({"at": {"foo": 3}}, "'foo' is not a column of this model"),
         ({"at": 3}, "a DataFrame or a dict of columns"),
         ({"at": {"age": [50, 60], "sex": [1, 2, 1]}}, "2 and 3 values"),
         ({"at": {"age": [50, np.nan]}}, "missing values"),
-        ({"at": {"age": 50}, "terms": ["sex"]}, "No term that is compared uses 'age'"),
+        ({"at": {"age": 50}, "terms": ["sex"]}, "No term in the ratio uses 'age'"),
         ({"at": {"age": 50}, "reference": 3}, "a dict of values"),
         ({"alpha": 2}, "strictly between 0 and 1"),
     ],

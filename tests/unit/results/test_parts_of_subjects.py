@@ -46,7 +46,7 @@ def test_averages_over_parts_of_subjects_are_refused(whole, family, tmp_path):
             ask()
     res.save(tmp_path / "fit.tgp")
     for fit in (res, tg.load(tmp_path / "fit.tgp")):
-        with pytest.raises(SpecError, match="observed by themselves"):
+        with pytest.raises(SpecError, match="requires independent rows"):
             fit.conformalise(whole)
         assert fit.standardise({"z": [0.0]}, "survival", 0.5, whole)["estimate"].between(0.0, 1.0).all()
 

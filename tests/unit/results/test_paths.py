@@ -217,7 +217,7 @@ def test_no_time_has_a_cumulative_hazard_of_plus_zero(smooth, path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"start": [41.0, 0.0, 0.0]}, "Row 0 of id=b has a gap in time before it"),
+        ({"start": [41.0, 0.0, 0.0]}, "Row 0 of id=b follows a gap in time"),
         ({"start": [30.0, 0.0, 0.0]}, "overlap"),
         ({"stop": [20.0, 9.0, 40.0]}, "ends at 20, not after its start"),
     ],
@@ -233,7 +233,7 @@ def test_who_has_no_path(lung, weibull, piecewise, path):
         weibull.predict_survival_function(path, [10.0], id="nobody")
     with pytest.raises(SpecError, match="id= is a Series: id must be the name of the column"):
         weibull.predict_survival_function(path, [10.0], id=path["who"])
-    with pytest.raises(SpecError, match="id= takes df="):
+    with pytest.raises(SpecError, match="id= requires df="):
         weibull.predict_survival_function(**ask)
     with pytest.raises(SpecError, match="conditional_after= cannot be combined with id="):
         weibull.predict_survival_function(path, conditional_after=5.0, **ask)

@@ -227,7 +227,7 @@ def test_times_survived_find_their_rows_by_labels(fits, data, kind):
 @pytest.mark.parametrize("interval", [None, 0.9])
 def test_no_times_are_refused(fits, data, kind, interval):
     for name in ("survival_function", "cumulative_hazard", "hazard"):
-        with pytest.raises(SpecError, match="times= takes a list of finite numbers"):
+        with pytest.raises(SpecError, match="times= must be a list of finite numbers"):
             getattr(fits(kind), f"predict_{name}")(data.iloc[:3], times=[], interval=interval)
 
 
@@ -568,9 +568,9 @@ def test_concordance_is_that_of_lifelines(fits, data, kind):
 @pytest.mark.slow
 def test_a_mixture_has_no_order(fits, data):
     res = fits("mixture weibull")
-    with pytest.raises(SpecError, match="no order"):
+    with pytest.raises(SpecError, match="concordance is not defined"):
         res.score(data, "concordance_index")
-    with pytest.raises(SpecError, match="no order"):
+    with pytest.raises(SpecError, match="concordance is not defined"):
         _ = res.concordance_index_
 
 
@@ -622,7 +622,7 @@ def test_times_that_were_survived_are_not_negative(family):
         lambda: res.standardise(row, times=100.0, **before),
         lambda: tg.contrast(res, {"age": 60}, {"age": 50}, times=100.0, **before),
     ):
-        with pytest.raises(SpecError, match="conditional_after=-1: times that were survived are not negative"):
+        with pytest.raises(SpecError, match="conditional_after=-1: conditional_after must not be negative"):
             ask()
     assert res.predict_survival_function(row, [100.0], conditional_after=0.0).iloc[0, 0] < 1.0
 

@@ -91,7 +91,7 @@ def test_rows_of_the_fit_are_written_some_at_a_time_too(fit, tmp_path, monkeypat
 
 
 def test_labels_that_no_column_holds(fit, data, tmp_path):
-    with pytest.raises(DataError, match=r"of several kinds.*reset_index"):
+    with pytest.raises(DataError, match=r"both numbers and text.*reset_index"):
         fit.write_curves(tmp_path / "curves.parquet", data.head(2).set_axis([1, "a"]), TIMES)
     assert not any(tmp_path.iterdir())
 

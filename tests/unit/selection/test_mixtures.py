@@ -43,7 +43,7 @@ def test_methods_and_criteria_must_go_together(data):
         tg.select(["y ~ mixture(1)"], data, by="aic", method="vbcm")
     with pytest.raises(SpecError, match="'em'"):
         tg.select(["y ~ mixture(1)"], data, method="em")
-    with pytest.raises(SpecError, match="fits no mixtures"):
+    with pytest.raises(SpecError, match="does not fit mixtures"):
         tg.select(["y ~ mixture(1)"], data, method="ep")
     with pytest.raises(SpecError, match="list or dict"):
         tg.select("y ~ mixture(2)", data)

@@ -35,7 +35,9 @@ def loaded(res, tmp_path_factory):
     return again(res, tmp_path_factory.mktemp("hazards"))
 
 
-@pytest.mark.filterwarnings("ignore:(Times up to|Some times are infinite|No one was followed|The standard errors of)")
+@pytest.mark.filterwarnings(
+    "ignore:(Times up to|Some times are infinite|No one was under observation|The standard errors of)"
+)
 def test_answers(res, loaded, data):
     new = data.iloc[::9]
     assert type(loaded) is tg.HazardResults

@@ -87,7 +87,7 @@ def test_an_untouched_copy_is_read(rewrite, stored, rich):
         (in_class("Facts", counts={"$dict": [["a", 1], ["a", 2]]}), "twice"),
         (in_class("Facts", counts={"$dict": [[[], 1]]}), "neither text nor a number"),
         (in_class("Facts", counts={"$dict": [1]}), "pairs"),
-        (in_class("ColumnFacts", example="os"), "makes no sense"),
+        (in_class("ColumnFacts", example="os"), "is invalid"),
         (in_class("ColumnFacts", kind="other"), "ColumnFacts.kind"),
         (in_class("PlainLinear", columns=["a"]), "columns"),
         (in_class("PlainLinear", factors=None), "not those of the formula"),

@@ -115,7 +115,7 @@ def test_shapes_and_signs(res, tmp_path):
             file = io.BytesIO()
             np.save(file, wrong)
             (tmp_path / "other.tgp").write_bytes(zipped({**parts, at: file.getvalue()}.items()))
-            with pytest.raises(DataError, match=r"shape|not finite|no sense|do not belong together"):
+            with pytest.raises(DataError, match=r"shape|not finite|no sense|invalid|do not belong together"):
                 tg.load(tmp_path / "other.tgp")
 
 

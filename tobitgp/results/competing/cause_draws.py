@@ -1,4 +1,4 @@
-"""What causes whose posteriors are independent say together: draws, leave-one-out, averages over rows."""
+"""Joint quantities of causes with independent posteriors: draws, leave-one-out, averages over rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Under = Callable[[First, Array], Array]
 
 @dataclass(frozen=True, slots=True)
 class CauseDraws(Draws):
-    """Draws of the parameters of all causes, those of each drawn by themselves."""
+    """Draws of the parameters of all causes, drawn separately for each cause."""
 
     parts: CompetingParts
     causes: tuple[Draws, ...]
@@ -87,8 +87,8 @@ def joint_elpd(found: dict[Any, Elpd], parts: CompetingParts) -> Elpd:
         told = np.stack([table["weight"].notna() for table in tables])
         if (told != told[0]).any() or (told.sum() != sum(len(each.trusted) for each in every)):
             raise SpecError(
-                "loo() and waic() sum over the rows of a subject, which are not the same for all causes: drop the rows "
-                "in which a cause has missing values."
+                "loo() and waic() sum over the rows of a subject, but these rows differ between causes. Drop "
+                "the rows in which a cause has missing values, and fit again."
             )
         observed = np.flatnonzero(told[0])
         tables = [table[told[0]] for table in tables]
@@ -109,7 +109,7 @@ def joint_elpd(found: dict[Any, Elpd], parts: CompetingParts) -> Elpd:
 
 
 def joint_k_hat(found: Sequence[KHat]) -> KHat:
-    """Of products of independent weights: the heaviest tail, and the product of the shares that draws are worth."""
+    """k-hat of products of independent weights: the heaviest tail, and the product of the effective shares of draws."""
     worst = max(found, key=lambda each: each.k)
     return KHat(worst.k, worst.draws, float(np.prod([each.efficiency for each in found])), worst.remedy, worst.exact)
 
@@ -122,7 +122,8 @@ def cause_averages(results: Any, population: Population, sought: Sought) -> Aver
     """
     if sought.what == "mean":
         raise SpecError(
-            "what='mean' of the first of several causes depends on the tails of all. Use what='rmst', which does not."
+            "what='mean' of the first event of several causes depends on the tails of all causes. Use "
+            "what='rmst', which does not."
         )
     times: FirstTimes = results._time_rows(population.frame, (), bands=False).times
     after = None if sought.after is None else np.full(len(times.which), sought.after)

@@ -46,39 +46,39 @@ def marginal_effects(
 ) -> pd.DataFrame:
     """How probabilities change with each column: derivatives for numbers, differences for factors.
 
-    Averages over rows of differences of predictions, with the errors of :meth:`standardise`.
+    Averages over rows of differences of predictions, with the standard errors of :meth:`standardise`.
 
     Parameters
     ----------
     what : {"risk", "survival", "rmst", "prob", "median"}
-        Probability of an event by ``times`` or of none, the mean time restricted to it, that of a time ``below`` or
-        ``above`` another, or the median.
+        Probability of an event by ``times``, of no event by then, the restricted mean time, the probability of a time
+        ``below`` or ``above`` a limit, or the median.
     at : {"overall", "mean"}, or DataFrame
         Average over the training rows with their weights, at the mean of numbers and the most frequent level of
         factors, or over the rows of a DataFrame.
     method : {"dydx"}
-        Derivatives; elasticities are of single causes.
+        Derivatives. Single causes also support elasticities.
     variables : str or list of str, optional
-        Columns whose effects are formed; all without.
+        Columns whose effects are computed; by default all.
     below, above, times : float, optional
         One of them, on the scale of the response.
     cause : str or int, optional
-        With ``"risk"``: of an event of this cause, its cumulative incidence. Without, of any.
+        With ``"risk"``: the cumulative incidence of this cause. By default the first event of any cause.
     alpha : float
-        Probability left out of the intervals.
+        Significance level: intervals have probability ``1 - alpha``.
     draws, rng
-        As of :meth:`standardise`.
+        As for :meth:`standardise`.
 
     Returns
     -------
     DataFrame
-        Index ``(variable, contrast)``, columns ``dydx, se, z, p, lower, upper``, in units of the answer per unit of
+        Index ``(variable, contrast)``, columns ``dydx, se, z, p, lower, upper``, in units of the prediction per unit of
         the column.
 
     Raises
     ------
     SpecError
-        For another ``what`` or cause, lacking times or training rows, or an ``alpha`` outside (0, 1).
+        For an unknown ``what`` or cause, missing times or training rows, or an ``alpha`` outside (0, 1).
     DataError, UnseenLevelError
         If the rows of ``at`` cannot be used.
 
@@ -96,17 +96,17 @@ def marginal_effects(
     """
     what, alpha = check_what(what, (*AT_TIMES, "prob", MEDIAN), " of an effect"), check_alpha(alpha)
     if method != "dydx":
-        raise SpecError(f"method={method!r} is not supported of several causes; res[cause] has the elasticities.")
+        raise SpecError(f"method={method!r} is not supported for several causes. Use res[cause] for elasticities.")
     if what == "prob":
         if times is not None or (below is None) == (above is None):
-            raise SpecError("what='prob' needs one of below= and above=, a number.")
+            raise SpecError("what='prob' requires one of below= and above=, a number.")
         what, times = ("survival", above) if below is None else ("risk", below)
     elif below is not None or above is not None:
         raise SpecError(f"below= and above= require what='prob', not what={what!r}.")
     if what == MEDIAN and times is None:
         what, times = MEDIANS, 0.0
     elif times is None or np.ndim(times) or what == MEDIAN:
-        raise SpecError(f"what={what!r} {'takes no' if what == MEDIAN else 'needs'} times=, one time, as times=365.")
+        raise SpecError(f"what={what!r} {'takes no' if what == MEDIAN else 'requires'} times=, e.g. times=365.")
     number, grid = number_of_cause(results, cause, what), read_times(times)
     if what == "rmst":
         warn_of_tail(results, grid)
@@ -122,7 +122,7 @@ def marginal_effects(
         )
         every |= dict.fromkeys(changing(fit.parts, own) if own is None or own else [], fit.parts)
     if not every:
-        raise SpecError(f"variables={variables!r}: no cause has a column whose effect could be formed.")
+        raise SpecError(f"variables={variables!r}: no cause has a column with a marginal effect.")
     table = {}
     for name, parts in every.items():
         for change in changes(parts, rows.frame, [name]):

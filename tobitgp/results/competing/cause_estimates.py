@@ -1,4 +1,4 @@
-"""Estimates of competing risks: those of each cause beside each other, which are independent of each other: (CR1)."""
+"""Estimates of competing risks: those of each cause side by side, which are independent of each other: (CR1)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def beside(method: Callable[..., Any], level: str | None = None, *, name: str = 
 
 
 def tables(owner: type, name: str, level: str | None = None) -> Any:
-    """The same of a property."""
+    """The same for a property."""
 
     def of_causes(results: Any) -> Any:
         return pd.concat({cause: getattr(fit, name) for cause, fit in results._fits.items()}, names=["cause", level])
@@ -88,7 +88,7 @@ def _property(of_causes: Callable[[Any], Any], owner: type, name: str) -> Any:
 
 
 def documented_as(method: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
-    """Signature and words of the same method of other kinds."""
+    """Signature and docstring of the same method of other kinds."""
     return lambda of: wraps(method)(of)
 
 
@@ -112,6 +112,6 @@ def lr_test(results: Any, other: Any) -> WaldResults:
     """Sums of the statistics and of the degrees of freedom of the causes."""
     fits = getattr(other, "_fits", {})
     if list(fits) != list(results.causes):
-        raise SpecError(f"lr_test() takes a fit of the same causes: {', '.join(map(repr, results.causes))}.")
+        raise SpecError(f"lr_test() requires a fit with the same causes: {', '.join(map(repr, results.causes))}.")
     tests = [fit.lr_test(fits[cause]) for cause, fit in results._fits.items()]
     return chi_squared(sum(test.statistic for test in tests), sum(test.df for test in tests))

@@ -24,10 +24,10 @@ class CauseRefits:
     def __init__(self, results: Fit, statistic: Statistic | None):
         self.results, self.parts, self.statistic = results, results.parts, statistic
         if statistic is not None and not callable(statistic):
-            raise SpecError(f"statistic={statistic!r}: a function of the results is needed.")
+            raise SpecError(f"statistic={statistic!r}: statistic must be a function of the results.")
         if not all(results.parts.among(cause).all() for cause in results._causes):
-            raise SpecError("bootstrap() draws rows for all causes, whose models use different ones here; drop the "
-                            "rows in which a column of any cause is missing, and fit again.")  # fmt: skip
+            raise SpecError("bootstrap() draws the same rows for all causes, but these models use different "
+            "rows. Drop the rows in which a column of any cause is missing, and fit again.")  # fmt: skip
         self.refits = {cause: fit._refits(None) for cause, fit in results.parts.fits.items()}
         self.best = statistic_series(results, statistic)
 
@@ -61,7 +61,7 @@ def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:
     Parameters
     ----------
     scaled : bool
-        In standard errors (dfbetas).
+        Divide changes by standard errors (dfbetas).
 
     Returns
     -------
@@ -72,7 +72,7 @@ def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:
     Raises
     ------
     SpecError
-        If the fit holds no training rows, or a cause has not converged or is no maximum of a likelihood.
+        If the fit holds no training rows, or a cause has not converged or was not fitted by maximum likelihood.
 
     References
     ----------
@@ -98,7 +98,7 @@ def profile_interval(results: Fit, name: str, alpha: float = 0.05, *, cause: Cau
     name : str
         A parameter of a cause.
     alpha : float
-        Probability left out of the interval.
+        Significance level: the interval has probability ``1 - alpha``.
     cause : str or int, optional
         One of ``causes``; all that have the parameter without.
 
@@ -110,7 +110,7 @@ def profile_interval(results: Fit, name: str, alpha: float = 0.05, *, cause: Cau
     Raises
     ------
     SpecError
-        For another name or cause, and as of :meth:`RegressionResults.profile_interval`.
+        For another name or cause, and as for :meth:`RegressionResults.profile_interval`.
 
     References
     ----------

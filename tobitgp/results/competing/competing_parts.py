@@ -1,4 +1,4 @@
-"""What a fit of competing risks was made from."""
+"""The parts of a fit of competing risks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SeenCauses:
 
     @property
     def response(self) -> CensoredResponse:
-        """What is known of the times of events of any cause."""
+        """Times of events of any cause, with their censoring."""
         none = np.full(len(self.time), np.inf)
         return CensoredResponse(
             self.time, np.where(self.code > 0, self.time, np.inf), -none, none, self.entry, none, self.weight
@@ -77,18 +77,18 @@ class CompetingParts(Source):
 
     @property
     def subject_weight(self) -> float:
-        """Frequency weights of the subjects, summed; 0 where rows are observed by themselves."""
+        """Total frequency weight of the subjects; 0 if rows are independent."""
         return float(getattr(next(iter(self.fits.values())).parts, "subject_weight", 0.0))
 
     @property
     def read_in_words(self) -> str:
-        """What was read, in words."""
+        """Text that describes the data read."""
         censored = self.censored
         words = "none censored" if censored is None else f"censored where it is {censored!r}"
         return f"{len(self.fits)} causes of {self.column!r}, {words}"
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a fit that was read from a file."""
+        """Inconsistent parts of a fit that was read from a file."""
         kept = len(self.counts) == len(self.fits) + 2 and list(self.counts.index[:-2]) == list(self.fits)
         if not kept or len(self.fits) < 2 or not self.formulas or not (self.counts >= 0).all():
             yield "the parts of its causes do not belong together"
@@ -99,12 +99,12 @@ class CompetingParts(Source):
 
     @cached_property
     def spec(self) -> ModelSpec:  # type: ignore[override]
-        """Of the first cause, under the formula as written."""
+        """Specification of the first cause, under the formula as written."""
         return replace(self._first.spec, formula="\n".join(self.formulas))
 
     @property
     def state(self) -> DesignState:  # type: ignore[override]
-        """Of the first cause."""
+        """State of the first cause."""
         state: DesignState = self._first.state
         return state
 
@@ -120,7 +120,7 @@ class CompetingParts(Source):
 
     @cached_property
     def facts(self) -> Facts:  # type: ignore[override]
-        """Of the rows that all causes use."""
+        """Facts about the rows that all causes use."""
         every = [fit.parts.facts for fit in self.fits.values()]
         dropped, censored = int(self.counts["dropped"]), int(self.counts["censored"])
         n = int(self.counts.sum()) - dropped
@@ -133,7 +133,7 @@ class CompetingParts(Source):
 
     @cached_property
     def training(self) -> TrainingData | None:  # type: ignore[override]
-        """Rows that all causes use, with what is known of the first event."""
+        """Rows that all causes use, with what is known about the first event."""
         of = self._first.training
         if self.seen is None or of is None:
             return None
@@ -164,7 +164,7 @@ class CompetingParts(Source):
 
 @dataclass(frozen=True, slots=True)
 class CauseFamilies:
-    """What tables and figures ask of a family, of those of several causes."""
+    """Properties of the families of several causes that tables and figures use."""
 
     name: str
     log_time = True

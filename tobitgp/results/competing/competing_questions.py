@@ -38,9 +38,9 @@ def predict_cumulative_incidence(
     *,
     exclude: str | Sequence[str] = (),
 ) -> pd.DataFrame:
-    r"""Cumulative incidence :math:`F_k(t)`: probability of an event of cause k by time t, beside the other causes.
+    r"""Cumulative incidence :math:`F_k(t)`: probability of an event of cause k by time t, given the competing causes.
 
-    With survival of all causes together, :meth:`predict_survival_function`, incidences of all causes add up to one.
+    Incidences of all causes and the survival of :meth:`predict_survival_function` add up to one.
 
     Parameters
     ----------
@@ -49,28 +49,28 @@ def predict_cumulative_incidence(
     times : list of float, optional
         On the scale of the response; the distinct training durations by default.
     cause : optional
-        One of ``causes``; all without.
+        One of ``causes``; by default all.
     interval : float, optional
         Probability of pointwise bands: quantiles of :math:`F_k(t)` over 2000 draws of the parameters, those of each
         cause independent of the others'.
     conditional_after : float, or one for each row (a Series by its labels), optional
-        Time survived already without any event, s, on the scale of the response; ``times`` are then remaining times,
-        and the incidence is :math:`\{F_k(s + t) - F_k(s)\} / S(s)`.
+        Time s survived without any event so far, on the scale of the response; ``times`` are then remaining times, and
+        the incidence is :math:`\{F_k(s + t) - F_k(s)\} / S(s)`.
     exclude : str or list of str
-        Terms that are left out of the models of all causes that have them, as ``"re(hospital)"``.
+        Terms that are left out of the models of all causes that have them, e.g. ``"re(hospital)"``.
 
     Returns
     -------
     DataFrame
-        Probabilities: times in the index, columns ``(cause, row)``, of one cause ``row``, NaN where inputs are missing;
-        with ``interval`` also the level ``mean|median|lower|upper``. Of a regression the mean is that at the
-        estimates; of processes the posterior mean, by the predictive hazards of each cause.
+        Probabilities: times in the index, columns ``(cause, row)``, or ``row`` for one cause, NaN where inputs are
+        missing; with ``interval`` also the level ``mean|median|lower|upper``. For regressions the mean is evaluated at
+        the estimates; for processes it is the posterior mean, from the predictive hazards of each cause.
 
     Raises
     ------
     SpecError
-        For times that are no finite numbers, an unknown cause or term, an interval outside (0, 1), a dask DataFrame, or
-        lacking training rows.
+        For times that are not finite numbers, an unknown cause or term, an interval outside (0, 1), a dask DataFrame,
+        or missing training rows.
     DataError, UnseenLevelError
         If the rows cannot be used.
 
@@ -119,27 +119,27 @@ def residuals(
 ) -> pd.Series[float]:
     """Residuals of the training rows: of the time of the first event, or by the model of one cause.
 
-    The cumulative hazard of the first event is the sum of those of the causes, and so are Cox and Snell's and
-    martingale residuals of rows that all causes use. To the model of a cause events of the others are censoring.
+    The cumulative hazard of the first event is the sum over the causes, and so are Cox-Snell and martingale residuals
+    of rows that all causes use. The model of a cause treats events of the other causes as censoring.
 
     Parameters
     ----------
     kind : {"quantile", "cox_snell", "martingale", "deviance"}
-        As of :meth:`RegressionResults.residuals`; pure numbers.
+        As for :meth:`RegressionResults.residuals`; dimensionless numbers.
     rng : int or numpy Generator, optional
-        For the random part of ``"quantile"``; None is deterministic.
+        For the random part of ``"quantile"``; None gives the same result every time.
     cause : str or int, optional
         One of ``causes``, as ``res[cause].residuals(kind)``.
 
     Returns
     -------
     Series
-        Pure numbers, one for each row of the training data, NaN where it was dropped.
+        Dimensionless numbers, one for each row of the training data, NaN where it was dropped.
 
     Raises
     ------
     SpecError
-        For another ``kind``, an unknown cause, or if the fit holds no training rows.
+        For an unknown ``kind``, an unknown cause, or if the fit holds no training rows.
 
     References
     ----------
@@ -172,29 +172,28 @@ def score(
 ) -> float:
     """Mean log likelihood of new rows: of their times and causes, or by the model of one cause.
 
-    The sum over causes of the scores that their results have, each a mean over the rows of which it knows the
-    covariates.
+    This is the sum over causes of their scores. Each score is a mean over the rows without missing covariates.
 
     Parameters
     ----------
     df : DataFrame or dict of columns
         With the columns of the model, times and causes included.
     cause : str or int, optional
-        One of ``causes``, to whose model other causes are censoring; all without.
+        One of ``causes``, whose model treats the others as censoring; by default all.
     scoring_method : {"log_likelihood", "concordance_index"}
-        As of :meth:`RegressionResults.score`; the concordance is that of the first event, or of one cause.
+        As for :meth:`RegressionResults.score`; the concordance is that of the first event, or of one cause.
     weights : str, (n,) array or Series, optional
         Frequency weights of the rows, or the column that holds them.
 
     Returns
     -------
     float
-        In nats a row, or a share of pairs.
+        In nats per row, or a proportion of pairs.
 
     Raises
     ------
     SpecError
-        For an unknown cause or method, lacking columns, or rows of which nothing is known.
+        For an unknown cause or method, missing columns, or rows about which nothing is known.
     DataError
         If the rows or weights cannot be used.
 
@@ -225,17 +224,17 @@ def concordance_index(results: Fit, cause: Cause, time: float | None = None) -> 
     cause : str or int
         One of ``causes``.
     time : float, optional
-        Time by which incidences are predicted, on the scale of the response; without the last event of the cause.
+        Time at which incidences are predicted, on the scale of the response; by default the last event of the cause.
 
     Returns
     -------
     float
-        A share of pairs: 0.5 is chance, 1 a perfect order.
+        A proportion of pairs: 0.5 is chance, 1 a perfect order.
 
     Raises
     ------
     SpecError
-        For an unknown cause, a time that is no positive number, or lacking training rows.
+        For an unknown cause, a time that is not a positive number, or missing training rows.
 
     References
     ----------
@@ -257,7 +256,7 @@ def concordance_index(results: Fit, cause: Cause, time: float | None = None) -> 
         raise SpecError(f"{NO_ROWS}, whose order could be scored.")
     at = read_times(seen.time[seen.code == k].max() if time is None else time, "time")
     if len(at) > 1 or at[0] <= 0.0:
-        raise SpecError(f"time={time!r}: one positive time is needed.")
+        raise SpecError(f"time={time!r}: time must be one positive number.")
     found = cast(FirstTimes, rows_of(results, None).times).incidence(at, None, None)["mean"]
     how: dict[str, Any] = {"entry": seen.entry, "weights": seen.weight, "cause": k}
     return concordance_index(seen.time, -found[k - 1, :, 0], seen.code, **how)
@@ -282,16 +281,15 @@ def plot_cumulative_incidence(
 ) -> Any:
     """Cumulative incidence over time.
 
-    Without ``df`` the average of the fit over the training rows by their weights, a line for each cause, beside the
-    steps of Aalen and Johansen's estimate [1]_ of the same rows; with ``by`` both in each group, a panel for each
-    cause. Where all rows entered late both are of what follows the first entry, soon after which few rows are at
-    risk and steps are high. With ``df`` curves and bands of its
-    rows, a panel for each cause.
+    Without ``df``, the figure shows the weighted average of the fit over the training rows, a line for each cause, and
+    the Aalen-Johansen estimate [1]_ of the same rows. With ``by``, it shows both for each group, a panel for each
+    cause. If all rows entered late, both are conditional on no event before the first entry; soon after it few rows are
+    at risk and steps are high. With ``df``, it shows curves and bands of its rows, a panel for each cause.
 
     Parameters
     ----------
     ax : matplotlib axes, optional
-        To draw on, where there is one panel; new ones without.
+        Axes to draw on if there is one panel; new axes by default.
     df : DataFrame or dict of columns, optional
         Up to eight rows.
     times : list of float, optional
@@ -308,8 +306,9 @@ def plot_cumulative_incidence(
     Raises
     ------
     SpecError
-        If ``ax`` is no matplotlib axes or takes several panels, there are more than eight rows or groups, ``by`` is
-        no column of the formula or stands beside ``df``, or the fit holds no training rows and no ``df`` is given.
+        If ``ax`` is not a matplotlib axes object or takes several panels, there are more than eight rows or groups,
+        ``by`` is not a column of the formula or is combined with ``df``, or the fit holds no training rows and no
+        ``df`` is given.
 
     References
     ----------

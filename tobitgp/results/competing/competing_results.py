@@ -53,11 +53,11 @@ if TYPE_CHECKING:
 class CompetingRisksResults(Results):
     """Models of the hazards of several causes, by :func:`tobitgp.fit` of ``Surv(time, cause) ~ ...``.
 
-    Every cause has a model of its own, in which events of the other causes are censoring. ``res["death"]`` are the
-    results of one: its coefficients are of the hazard of this cause, and its survival, which warns of that, is *net*
-    survival, of a world in which the other causes do not occur and nothing else changes. The probability of an event
-    beside the other causes is :meth:`predict_cumulative_incidence`. Hypotheses have the cause in the name of a
-    coefficient: ``res.t_test("sex[1] = sex[2]")`` tests whether a column has the same effect on two hazards.
+    Every cause has its own model, in which events of the other causes are censoring. ``res["death"]`` gives the results
+    of one cause. Its coefficients are cause-specific. Its survival, which raises a warning, is *net* survival: that of
+    a world in which the other causes do not occur and nothing else changes. The probability of an event in the presence
+    of the other causes is :meth:`predict_cumulative_incidence`. In hypotheses, the name of a coefficient includes the
+    cause: ``res.t_test("sex[1] = sex[2]")`` tests whether a column has the same effect on two hazards.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class CompetingRisksResults(Results):
     Attributes
     ----------
     causes : tuple
-        Values of the column of causes, without that of censored rows.
+        Values of the column of causes, without the value of censored rows.
 
     References
     ----------
@@ -103,12 +103,10 @@ class CompetingRisksResults(Results):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Say of what the causes have by themselves where it is."""
+            """Point to attributes that each cause has separately."""
             for cause, fit in self.__dict__["_parts"].fits.items() if "_parts" in self.__dict__ else ():
                 if not name.startswith("_") and hasattr(type(fit), name):
-                    words = (
-                        f"Competing risks have no {name!r} in common; each cause has its own, as res[{cause!r}].{name}."
-                    )
+                    words = f"Competing risks have no common {name!r}. Use that of a cause, e.g. res[{cause!r}].{name}."
                     raise UnavailableError(words)
             return missing_attribute(self, name)
 
@@ -133,7 +131,7 @@ class CompetingRisksResults(Results):
 
     def _number_of(self, cause: Any) -> int:
         if not pd.api.types.is_scalar(cause) or cause not in self.causes:
-            raise SpecError(f"cause={cause!r} is none of the causes: {', '.join(map(repr, self.causes))}.")
+            raise SpecError(f"cause={cause!r} must be one of the causes: {', '.join(map(repr, self.causes))}.")
         return self.causes.index(cause)
 
     # -- the fit ------------------------------------------------------------------------------------------------------
@@ -263,7 +261,7 @@ class CompetingRisksResults(Results):
     # -- rows ---------------------------------------------------------------------------------------------------------
 
     def _excluded(self, exclude: Any) -> list[list[str]]:
-        """Terms to leave out of the model of each cause, of those that it has; one that none has is refused."""
+        """Terms to leave out of the model of each cause; a term that no cause has raises an error."""
         fits = [fit.parts for fit in self._fits.values()]
         names = [exclude] if isinstance(exclude, str) or not isinstance(exclude, Sequence) else list(exclude)
         known = [{term.name for term in model_terms(parts)} - {INTERCEPT} for parts in fits]
@@ -284,7 +282,7 @@ class CompetingRisksResults(Results):
         return next((parts for parts in fits if column in parts.state.input_names), fits[0])
 
     def _seen_of(self, df: Frame, needed_by: str) -> SeenCauses:
-        """New rows with what is known of their times and causes."""
+        """New rows with what is known about their times and causes."""
         scored = [fit._read_scored(df, needed_by) for fit in self._fits.values()]
         return SeenCauses.of([RowsOfCause(one.asked.usable, one.response) for one in scored])
 
@@ -325,7 +323,7 @@ class CompetingRisksResults(Results):
     def _moved(self, df: Frame, times: FirstTimes) -> list[First] | None:
         """For each cause distributions (n, 2 k) with its estimates moved along a root of their covariance, up and down.
 
-        None where the distributions of a cause are no function of estimates of one likelihood.
+        None where the distributions of a cause are not a function of estimates of one likelihood.
         """
         fits = list(self._fits.values())
         each = [fit._moved_times(fit._ask(df), MOVE) for fit in fits]
@@ -343,7 +341,7 @@ class CompetingRisksResults(Results):
         return None if seen is None else float(seen.time.max())
 
     _whats = ("median", "quantile", "prob")
-    _whats_of = " of the first event; each cause has its own, as res[cause].predict()"
+    _whats_of = " of the first event; use res[cause].predict() for a single cause"
 
     def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
         what, level = check_what(what, self._whats, self._whats_of), check_level(options["interval"])
@@ -421,7 +419,7 @@ class CompetingRisksResults(Results):
                 fit._refuse_dependent(question)
 
     def _units(self) -> None:
-        """Rows are drawn by themselves."""
+        """Rows are drawn independently."""
 
     def _refits(self, statistic: bootstrap.Statistic | None) -> cause_refits.CauseRefits:
         return cause_refits.CauseRefits(self, statistic)

@@ -31,7 +31,7 @@ class TimeRule:
 
     times: Array  # (q,), the first is that from which on it is integrated
     weights: Array  # (q,), zero of the first
-    upto: IntArray  # (m,), last node before each time that is asked about, -1 of those before the first
+    upto: IntArray  # (m,), last node before each requested time, -1 of those before the first
 
 
 def make_rule(first: float, times: Array, breaks: Array, width: float) -> TimeRule:
@@ -74,7 +74,7 @@ def integrate(rule: TimeRule, curves: HazardCurves, nodes: int | None = None, *,
 
 
 def start_of(curves: HazardCurves, times: Array, early: float = EARLY) -> float:
-    """A time before all that are asked about up to which next to nothing happens."""
+    """A time before all requested times, up to which next to nothing happens."""
     positive = times[times > 0.0]
     tried = float(positive.min()) * 10.0 ** -np.arange(_DECADES + 1.0)
     small = (curves(tried)[1].sum(axis=0) <= early).all(axis=0)
@@ -98,7 +98,7 @@ def find_rule(curves: HazardCurves, first: float, times: Array, breaks: Array) -
 
 
 def predictive(causes: Sequence[Times], after: Array | None) -> HazardCurves:
-    """Hazards of new rows, counted from times survived: parameters are averaged over, of each cause by itself."""
+    """Hazards of new rows, counted from times survived: parameters are averaged over, of each cause alone."""
 
     def curves(times: Array) -> tuple[Array, Array]:
         hazard, cumulative = zip(*(cause.rates(times, after) for cause in causes), strict=True)
@@ -185,7 +185,7 @@ class FirstTimes(Times):
         return Sampled(under_draws, np.full(DRAWS, 1.0 / DRAWS), self.which, of_rows)
 
     def statistics(self, question: Question, level: float | None, *, se: bool) -> dict[str, Array]:
-        """Of a question about rows, (n,)."""
+        """Statistics of a question about rows, (n,)."""
         if not len(self.which):
             asked = (True, se or level is not None, level is not None, level is not None)
             return {name: np.empty(0) for name, wanted in zip(_OF_QUESTION, asked, strict=True) if wanted}

@@ -1,1 +1,1 @@
-"""Proportional hazards: rows cut into bands of time, and what is asked of them."""
+"""Proportional hazards: rows cut into bands of time, and what is predicted from them."""

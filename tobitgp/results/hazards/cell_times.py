@@ -144,8 +144,8 @@ class HazardTimes(Times):
         cuts = self.parts.cuts
         if last > cuts[-1] and self.parts.family.baseline == "piecewise":
             raise SpecError(
-                f"A piecewise baseline has no hazard after the last exit, {cuts[-1]:.6g}; ask for earlier times, or "
-                "fit with tg.PH(baseline='gp')."
+                f"A piecewise baseline has no hazard after the last exit, {cuts[-1]:.6g}. Give earlier times, "
+                f"or fit with tg.PH(baseline='gp')."
             )
         return extended(cuts, last)
 
@@ -230,7 +230,7 @@ class HazardTimes(Times):
         return -np.log(np.maximum(-survival, 1e-300))
 
     def log_likelihoods(self, seen: CensoredResponse) -> Array:
-        """Of rows, (n,), where the last hazard of a piecewise baseline goes on."""
+        """Log likelihoods of rows, (n,), with the last hazard of a piecewise baseline continued."""
         last = float(seen.lower[np.isfinite(seen.lower)].max(initial=0.0))
         if self.parts.family.baseline == "piecewise":
             last = min(last, float(self.parts.cuts[-1]))
@@ -244,7 +244,7 @@ class HazardTimes(Times):
         return self._over(chunk, len(self.which), self._components, _CELLS)[""]
 
     def statistics(self, question: Question, level: float | None, *, se: bool) -> dict[str, Array]:
-        """Of a question about rows, (n,)."""
+        """Statistics of a question about rows, (n,)."""
         last = self.furthest(None) if question.response else float(np.max(question.at, initial=0.0))
         if not question.response:
             self.warn_beyond(last)
@@ -277,27 +277,27 @@ class HazardTimes(Times):
     @property
     def new(self) -> RowDistributions:
         raise SpecError(
-            "The mean time depends on the hazard after the last observed time. Use predict_restricted_mean(t=) or "
-            "predict_median(), which do not."
+            "The mean time depends on the hazard after the last observed time. Use predict_restricted_mean(t=) "
+            "or predict_median(), which do not depend on it."
         )
 
     # -- warnings -----------------------------------------------------------------------------------------------------
 
     def warn_before(self, earliest: float, unknown: bool = False) -> None:
-        """Say of times before anybody was followed, in which hazards may be unknown, what is answered."""
+        """Warn of times before the first entry, where hazards may be unknown, and say what is returned."""
         first = float(self.parts.cuts[0])
         if earliest < first or unknown:
             of = "" if self.parts.written.stratum is None else "in any stratum "
             words = "hazards are NaN" if unknown else "survival is 1"
             warnings.warn(
-                f"No one was followed before the first entry {of}at {first:.6g}: until then {words}, and later "
-                f"survival is given survival of that time.",
+                f"No one was under observation before the first entry {of}at {first:.6g}. Until then {words}; "
+                f"later survival is conditional on survival to that time.",
                 ApproximationWarning,
                 stacklevel=user_level(),
             )
 
     def warn_beyond(self, last: float) -> None:
-        """Of a baseline that is a process."""
+        """Warn of times after the last exit under a process baseline."""
         end = float(self.parts.cuts[-1])
         if last > end * (1.0 + 1e-9) and self.parts.family.baseline != "piecewise":
             warnings.warn(
@@ -311,28 +311,30 @@ class HazardTimes(Times):
         if not np.isposinf(np.stack(list(found.values()))).any():
             return Times.warn_of_times(self, found, after)
         warnings.warn(
-            f"Some times are infinite: survival does not fall so far before {self.furthest(after):.6g}, with the last "
+            f"Some times are infinite: survival does not reach the requested probability before "
+            f"{self.furthest(after):.6g}, with the last "
             f"exit at {self.parts.cuts[-1]:.6g}.",
             ApproximationWarning,
             stacklevel=user_level(),
         )
 
     def warn_of_errors(self, found: Mapping[str, Array]) -> None:
-        """Say of standard errors that do not exist why they do not, where no limit lies after the last exit."""
+        """Explain missing standard errors if no limit is after the last exit."""
         if any((values > self.parts.cuts[-1]).any() for values in found.values()):
             return
         unknown = np.isnan(found["se"]) & np.isfinite(found["estimate"]) if "se" in found else np.zeros(0, np.bool_)
         if unknown.any():
             warnings.warn(
-                f"The standard errors of {unknown.sum()} times are NaN: under some draws of the hazards survival does "
-                f"not fall so far before {self.furthest(None):.6g}. Use the limits of interval=.",
+                f"The standard errors of {unknown.sum()} times are NaN: under some draws of the hazards "
+                f"survival does not reach the requested probability before {self.furthest(None):.6g}. Use the "
+                f"limits of interval=.",
                 ApproximationWarning,
                 stacklevel=user_level(),
             )
 
 
 def beyond_words(parts: HazardParts) -> str:
-    """What a fit says of times after the last exit."""
+    """Predictions of a fit for times after the last exit."""
     if not parts.written.varying:
         return "the baseline hazard returns to its trend in log time"
     varying = ", ".join(parts.written.varying)

@@ -30,35 +30,35 @@ BANDS = {"gp": 40, "piecewise": 10}
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class PH(MethodValue):
-    """Proportional hazards, given as ``family=tg.PH(baseline="piecewise")``; ``family="ph"`` is that of the defaults.
+    """Proportional hazards, given as ``family=tg.PH(baseline="piecewise")``; ``family="ph"`` uses the defaults.
 
     Parameters
     ----------
     baseline : {"gp", "piecewise", "spline", "weibull", "gompertz"}
         The logarithm of the baseline hazard: a linear effect of log time and a Gaussian process about it, or a constant
-        in each band. The others are fitted by maximum likelihood to linear terms, and take left- and interval-censored
-        rows too: a natural cubic spline of log time as log cumulative hazard (Royston and Parmar), or a hazard that is
-        a power (Weibull) or an exponential function (Gompertz) of time.
+        in each band. The others are fitted by maximum likelihood to linear terms, and also support left- and
+        interval-censored rows: a natural cubic spline of log time as log cumulative hazard (Royston and Parmar), or a
+        hazard that is a power (Weibull) or an exponential function (Gompertz) of time.
     bands : int or list of float, optional
-        Number of bands of time, or the times at which they end. By default 40, or as many as it takes for twice as
-        many to move no coefficient by a twentieth of its error; 10 of ``"piecewise"``.
+        Number of bands of time, or the times at which they end. By default 40, or as many as needed until doubling them
+        changes no coefficient by more than a twentieth of its standard error; 10 for ``"piecewise"``.
     kernel : str
-        Of the process.
+        Kernel of the process.
     df : int, optional
-        Of ``"spline"``, the number of its inner knots and 1; 3 by default. Knots are the extremes and equally spaced
-        quantiles of the log times of events, of intervals in their middle.
+        For ``"spline"``: the number of inner knots plus 1; 3 by default. Knots are the extremes and equally spaced
+        quantiles of the log event times, with intervals at their midpoint.
     link : {"hazard", "odds", "probit"}
-        Of ``"spline"``: what it is, with the linear terms added, the log cumulative hazard, the log odds of the event
-        before t, or minus the probit of survival.
+        For ``"spline"``: what the spline plus the linear terms models, the log cumulative hazard, the log odds of the
+        event before t, or minus the probit of survival.
     frailty : {"gamma"}, optional
-        Of a parametric baseline with ``link="hazard"``: the rows of each group of the term ``(1 | g)`` share a factor
-        of their hazards, gamma distributed with mean 1 and the variance ``theta``. Coefficients are given the frailty,
-        and predictions averages over it, of a new group.
+        For a parametric baseline with ``link="hazard"``: the rows of each group of the term ``(1 | g)`` share a factor
+        of their hazards, gamma distributed with mean 1 and variance ``theta``. Coefficients are conditional on the
+        frailty; predictions average over the frailty of a new group.
 
     Raises
     ------
     SpecError
-        If an argument is none of these, or goes with another baseline.
+        If an argument has another value, or requires another baseline.
 
     References
     ----------
@@ -89,15 +89,17 @@ class PH(MethodValue):
         if isinstance(self.bands, np.ndarray | pd.Series):
             object.__setattr__(self, "bands", list(np.ravel(self.bands)))
         if self.baseline not in BASELINES:
-            raise SpecError(f"PH(baseline={self.baseline!r}): one of {', '.join(map(repr, BASELINES))} is needed.")
+            raise SpecError(
+                f"PH(baseline={self.baseline!r}): baseline must be one of {', '.join(map(repr, BASELINES))}."
+            )
         if self.kernel not in KERNELS:
-            raise SpecError(f"PH(kernel={self.kernel!r}): one of {', '.join(map(repr, KERNELS))} is needed.")
+            raise SpecError(f"PH(kernel={self.kernel!r}): kernel must be one of {', '.join(map(repr, KERNELS))}.")
         if self.link not in LINKS:
-            raise SpecError(f"PH(link={self.link!r}): one of {', '.join(map(repr, LINKS))} is needed.")
+            raise SpecError(f"PH(link={self.link!r}): link must be one of {', '.join(map(repr, LINKS))}.")
         if self.df is not None and (not _is_whole(self.df) or self.df < 1):
-            raise SpecError(f"PH(df={self.df!r}): a whole number of at least 1 is needed.")
+            raise SpecError(f"PH(df={self.df!r}): df must be a whole number of at least 1.")
         if self.frailty not in (None, "gamma"):
-            raise SpecError(f"PH(frailty={self.frailty!r}): 'gamma' is needed, or none.")
+            raise SpecError(f"PH(frailty={self.frailty!r}): frailty must be 'gamma' or None.")
         if self.frailty is not None and self.link != "hazard":
             raise SpecError(f"PH(frailty={self.frailty!r}) requires link='hazard', not {self.link!r}.")
         for field in fields(self)[1:]:
@@ -111,7 +113,8 @@ class PH(MethodValue):
         numbers = all(isinstance(end, Real) and 0.0 < float(end) < np.inf for end in ends)
         if not numbers or (np.diff(np.array(ends, dtype=np.float64)) <= 0.0).any():
             raise SpecError(
-                f"PH(bands={self.bands!r}): a number of bands, or rising positive times at which they end, is needed."
+                f"PH(bands={self.bands!r}): bands must be a number of bands, or increasing positive times at "
+                f"which they end."
             )
 
     def __repr__(self) -> str:
@@ -125,7 +128,7 @@ def is_parametric(family: PH) -> bool:
 
 
 def baseline_size(family: PH) -> int:
-    """Number of parameters of a parametric baseline beside its level."""
+    """Number of parameters of a parametric baseline other than its level."""
     if family.baseline != "spline":
         return int(is_parametric(family))
     return DF if family.df is None else int(family.df)
@@ -161,7 +164,7 @@ def at_risk(response: CensoredResponse, labels: Any = None) -> AtRisk:
     if labels is not None and early.any():
         listed = ", ".join(map(str, np.asarray(labels)[early][:5]))
         raise DataError(
-            f"Rows {listed} end at time 0, or not after their entry; the end of a row comes after its start."
+            f"Rows {listed} end at time 0, or not after their entry. The end of a row must be after its start."
         )
     return AtRisk(entry, response.lower, event, response.weight)
 
@@ -277,7 +280,7 @@ SAME_TIME = 1e-9  # of a time, below which two are the same
 
 
 def check_subjects(subject: Any, risk: AtRisk, labels: Any) -> None:
-    """Refuse rows of a subject that overlap, and an event before its last row."""
+    """Raise an error for rows of a subject that overlap, and an event before its last row."""
     frame = pd.DataFrame({"id": subject, "start": risk.entry, "stop": risk.exit, "event": risk.event, "row": labels})
     frame = frame.sort_values(["id", "start"], kind="stable")
     again = frame["id"].eq(frame["id"].shift())

@@ -22,10 +22,10 @@ from tobitgp.results.words import HAZARD
 def hazard_ratios_over_time(
     results: Fit, column: str | None = None, times: Any = None, alpha: float = 0.05, *, unit: float = 1.0
 ) -> pd.DataFrame:
-    """Hazard ratios of columns in ``tv()`` at some times: the factor of the hazard for one unit more of the column.
+    """Hazard ratios of columns in ``tv()`` at some times: the factor of the hazard for one unit of the column.
 
-    What :meth:`plot` draws, as a table. Other columns are at their medians or first levels, which matters only if they
-    interact with the column.
+    This is the table of what :meth:`plot` draws. Other columns are at their medians or first levels, which matters only
+    if they interact with the column.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def hazard_ratios_over_time(
     times : float or list of float, optional
         On the scale of the response, from the first entry to the last exit; by default the ends of the bands.
     alpha : float
-        Probability left out of the intervals, between 0 and 1.
+        Significance level: intervals have probability ``1 - alpha``.
     unit : float
         Change of the column, in its units.
 
@@ -42,13 +42,13 @@ def hazard_ratios_over_time(
     -------
     DataFrame
         Index ``(column, time)``; columns ``coef, se(coef), exp(coef), lower, upper``: posterior mean and standard
-        deviation of the log hazard ratio, the ratio, and the equal-tailed interval of it.
+        deviation of the log hazard ratio, the ratio, and its equal-tailed interval.
 
     Raises
     ------
     SpecError
-        If no coefficient changes over time, for another column, times outside the follow-up, an ``alpha`` outside 0
-        to 1, a ``unit`` that is no number, or lacking training rows.
+        If no coefficient changes over time, for another column, times outside the follow-up, an ``alpha`` outside 0 to
+        1, a ``unit`` that is not a number, or missing training rows.
 
     References
     ----------
@@ -67,15 +67,17 @@ def hazard_ratios_over_time(
     training_rows(parts, "hazard_ratios_over_time()")
     varying = {name.strip("`"): name for name in parts.written.varying}
     if not varying:
-        raise SpecError("The model has no coefficient that changes over time: tv(x) makes one.")
+        raise SpecError("The model has no coefficient that changes over time. Use tv(x) in the formula.")
     if column is not None and column not in varying:
-        raise SpecError(f"column={column!r}: one of {', '.join(map(repr, varying))}, which are in tv(), is needed.")
+        raise SpecError(
+            f"column={column!r}: column must be one of {', '.join(map(repr, varying))}, the columns in tv()."
+        )
     if isinstance(unit, bool) or not isinstance(unit, int | float | np.number) or not np.isfinite(unit) or unit == 0.0:
-        raise SpecError(f"unit={unit!r}: a number other than 0 is needed.")
+        raise SpecError(f"unit={unit!r}: unit must be a number other than 0.")
     cuts = parts.cuts
     at = cuts[1:] if times is None else read_times(times)
     if (at < cuts[0]).any() or (at > cuts[-1]).any():
-        raise SpecError(f"times={times!r}: times from {cuts[0]:g} to {cuts[-1]:g}, the last exit, are needed.")
+        raise SpecError(f"times={times!r}: times must be between {cuts[0]:g} and {cuts[-1]:g}, the last exit.")
     usual = pd.DataFrame({name: [usual_value(results, name)] * 2 for name in parts.state.input_names})
     band, tables = band_of(at, cuts), {}
     for name in [column] if column is not None else varying:

@@ -73,7 +73,7 @@ class JointHazards(JointPosterior):
     """Times of several rows together."""
 
     parts: HazardParts
-    frame: pd.DataFrame  # covariates of the rows that are asked about
+    frame: pd.DataFrame  # covariates of the requested rows
     exclude: Any = ()
 
     @property
@@ -82,7 +82,7 @@ class JointHazards(JointPosterior):
         return False
 
     def moments(self, asked: Asked) -> tuple[Array, Array]:
-        """Of the log hazard but for processes of time."""
+        """Moments of the log hazard except for processes of time."""
         return moments_of_rows(self.parts, asked)
 
     def draw(
@@ -137,12 +137,13 @@ def drawn_times(
 def hazard_averages(parts: HazardParts, population: Population, sought: Sought, cuts: Array) -> Averages:
     """Averages over rows, of draws that have the same parameters in all of them: (STD4) of the theory pages.
 
-    ``cuts`` reach to the last time that is asked about. By maximum likelihood averages are those at the estimates, with
-    the covariance of draws.
+    ``cuts`` reach to the last time requested. By maximum likelihood averages are those at the estimates, with the
+    covariance of draws.
     """
     if sought.what == "mean":
         raise SpecError(
-            "The mean time depends on the hazard after the last observed time. Use what='rmst', which does not."
+            "The mean time depends on the hazard after the last observed time. Use what='rmst', which does not "
+            "depend on it."
         )
     frames = [population.frame.iloc[population.rows(setting)] for setting in range(population.settings)]
     seed, n, made = int(population.rng.integers(2**32)), len(population.weight), []

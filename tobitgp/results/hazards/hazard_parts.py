@@ -1,4 +1,4 @@
-"""What a fit of proportional hazards was made from, and the hazards of rows in bands of time."""
+"""The parts of a proportional-hazards fit, and the hazards of rows in bands of time."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class HazardParts(Source):
     few: dict[str, Array] = field(default_factory=dict)  # coefficients of which few events tell: maximum and limits
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a fit that was read from a file."""
+        """Inconsistent parts of a fit that was read from a file."""
         cuts, kernel = self.cuts, self.family.kernel
         if self.cells.family.name != "exponential" or is_parametric(self.family):
             yield "its cells are not exponential"
@@ -78,7 +78,7 @@ class HazardParts(Source):
 
     @property
     def strata(self) -> frozenset[str]:
-        """Columns each of whose levels has a baseline hazard of its own."""
+        """Columns each of whose levels has its own baseline hazard."""
         return self.written.strata
 
     @property
@@ -88,7 +88,7 @@ class HazardParts(Source):
 
     @property
     def scale_of_effects(self) -> str:
-        """What coefficients are differences of."""
+        """Quantity whose differences are the coefficients."""
         return "log hazard"
 
     @property
@@ -111,7 +111,7 @@ class HazardParts(Source):
 
     @property
     def names(self) -> list[str]:
-        """Linear columns, then hyper-parameters; the exponential distribution has no scale of its own."""
+        """Linear columns, then hyper-parameters; the exponential distribution has no free scale."""
         return np.array(self.cells.names, dtype=object)[self.kept].tolist()
 
     @property
@@ -144,7 +144,7 @@ def drawn_hazards(
 ) -> Piecewise:
     """Hazards of rows in bands, of draws of the parameters, or without draws at the estimates.
 
-    The parameters of a draw are those of the seed, whichever rows are asked about.
+    The parameters of a draw are those of the seed, whichever rows are requested.
     """
     n, K, written = len(frame), len(cuts) - 1, parts.written
     own = [name.strip("`") for name in (*written.varying, written.stratum) if name is not None]
@@ -164,9 +164,9 @@ def drawn_hazards(
 def hazards_of_rows(
     parts: HazardParts, frame: pd.DataFrame, cuts: Array, exclude: Any = (), *, goes_on: bool = False
 ) -> Callable[[IntArray, bool], Piecewise]:
-    """What gives hazards of some of the rows, under draws or at the estimates; all are made once, where there is room.
+    """A function for the hazards of some rows, under draws or at the estimates; stored if memory allows.
 
-    Each row is done once, however often it is asked about.
+    Each row is done once, however often it is requested.
     """
 
     def some(rows: IntArray, draws: bool) -> Piecewise:

@@ -25,9 +25,9 @@ def group_effects(results: Fit, term: str | None = None, *, interval: float | No
     Parameters
     ----------
     term : str, optional
-        A random effect, as ``"re(hospital)"``; all without.
+        A random effect, e.g. ``"re(hospital)"``; by default all.
     interval : float or None
-        Probability of the equal-tailed interval; None for none.
+        Probability of the equal-tailed interval, or None for no interval.
 
     Returns
     -------
@@ -59,22 +59,22 @@ def group_effects(results: Fit, term: str | None = None, *, interval: float | No
 
 
 def proportionality(results: Fit, *, terms: bool = True) -> pd.DataFrame:
-    """Test whether coefficients change over time, as ``cox.zph`` of R's survival package.
+    """Test whether coefficients change over time, as in ``cox.zph`` of R's survival package.
 
-    Of each linear term, a factor as a whole, the score test of the products of its columns with the Kaplan-Meier
-    estimate of what share has had an event, at the maximum of Cox's partial likelihood with Efron's treatment of
-    ties. Strata have risk sets of their own; processes and random effects are held at this fit's. With sampling
-    weights, those that are not whole numbers among them, the covariance of the scores is a sandwich, (PH11).
+    Each linear term (a factor as a whole) has a score test of the products of its columns with one minus the
+    Kaplan-Meier estimate, at the maximum of the Cox partial likelihood with Efron's treatment of ties. Strata have
+    separate risk sets. Processes and random effects are held at the values of this fit. With sampling weights
+    (including weights that are not whole numbers), the covariance of the scores is a sandwich, (PH11).
 
     Parameters
     ----------
     terms : bool
-        Whether a term is tested as a whole, or each of its columns by itself.
+        Whether a term is tested as a whole, or each of its columns alone.
 
     Returns
     -------
     DataFrame
-        A row for each linear term, or column, and ``GLOBAL`` for all; columns ``chisq, df, p``, pure numbers.
+        A row for each linear term, or column, and ``GLOBAL`` for all; columns ``chisq, df, p``, dimensionless numbers.
 
     Raises
     ------
@@ -103,9 +103,9 @@ def proportionality(results: Fit, *, terms: bool = True) -> pd.DataFrame:
 def plot(results: Fit, *, interval: float | None = 0.95) -> Any:
     """Baseline hazard, coefficients that change over time, and processes as log hazard ratios.
 
-    The baseline is that of a row with typical covariates, of each level of ``strata()``. Processes are compared
-    with their value at the median of their columns; a process of two columns is a map, and one of more columns has
-    a panel for each.
+    The baseline is that of a row with typical covariates, for each level of ``strata()``. Processes are compared with
+    their value at the median of their columns; a process of two columns is a map, and one of more columns has a panel
+    for each.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def ratios_of_cells(
             )
     for name in (*named, *([terms] if isinstance(terms, str) else terms or ())):
         if name in changing:
-            raise SpecError(f"The coefficient of {name} changes over time: hazard_ratios_over_time() has its ratios.")
+            raise SpecError(f"The coefficient of {name} changes over time. Use hazard_ratios_over_time().")
     at, reference = without_strata(parts.written, terms, at, reference)
     usual: dict[str, Any] = {}
     for name in at if at is not None and parts.covariates is not None else ():
@@ -170,6 +170,6 @@ def without_strata(written: HazardFormula, terms: Any, at: Any, reference: Any) 
     if named or any(value != of_reference for value in of_rows):
         raise SpecError(
             f"The strata of {stratum!r} have different baselines, whose ratio changes over time. Compare "
-            "predict_hazard() of two rows. With the same stratum in at= and reference= other columns are compared."
+            f"predict_hazard() of two rows, or give at= and reference= the same stratum to compare other columns."
         )
     return at, reference or None

@@ -169,7 +169,7 @@ class HazardResults(Results):
 
     @property
     def log_evidence_integrated(self) -> float:
-        """The same in nats, hyper-parameters and their priors integrated out; NaN where they were maximised.
+        """The same in nats, with hyper-parameters and their priors integrated out; NaN where they were maximised.
 
         (HYP7) of the theory pages.
         """
@@ -180,7 +180,7 @@ class HazardResults(Results):
 
     @property
     def evidence_kind(self) -> str:
-        """What ``log_evidence`` is, as of a process, or ``"loglik"``."""
+        """Kind of ``log_evidence``, as for a process, or ``"loglik"``."""
         return str(self.cells.evidence_kind)
 
     @property

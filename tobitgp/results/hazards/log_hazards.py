@@ -43,7 +43,7 @@ def without_time(parts: HazardParts, frame: pd.DataFrame, excluded: Any = ()) ->
 
 
 def location_of_rows(parts: HazardParts, asked: Asked) -> Nodes | Estimates:
-    """What is known of the log hazard but for processes of time, of a piecewise baseline in the first band, (n,)."""
+    """The log hazard without processes of time, in the first band for a piecewise baseline, (n,)."""
     cells = without_time(parts, asked.frame, asked.excluded)
     if not parts.cells.estimated:
         return _negative(nodes_of(parts.cells, cells.design, cells.skip))
@@ -51,7 +51,7 @@ def location_of_rows(parts: HazardParts, asked: Asked) -> Nodes | Estimates:
 
 
 def terms_of_rows(parts: HazardParts, asked: Asked) -> dict[str, Nodes | Estimates]:
-    """Of every term of it, by its name."""
+    """Effects of every term of it, by its name."""
     cells = without_time(parts, asked.frame, asked.excluded)
     found = dict[str, Nodes | Estimates]()
     if parts.cells.estimated:
@@ -63,7 +63,7 @@ def terms_of_rows(parts: HazardParts, asked: Asked) -> dict[str, Nodes | Estimat
 
 
 def _negative(known: Nodes | Estimates) -> Nodes | Estimates:
-    """Of minus the location, on its own scale: that of cells is minus the log hazard."""
+    """Minus the location, on its own scale: the location of cells is minus the log hazard."""
     if isinstance(known, Estimates):
         return replace(known, x=tuple(-x for x in known.x))
     return replace(known, mean=-known.mean, log=False)
@@ -105,8 +105,8 @@ def effect_on_rows(parts: HazardParts, change: Change, rows: ChangedRows, asked:
     times.warn_beyond(latest)
     if np.isfinite(value) and not np.isfinite(drawn).all():
         warnings.warn(
-            f"The effect of {change.variable} on what={asked.what!r} has no standard error, because some times are "
-            "infinite under draws of the hazards: these do not reach so far before the last exit. Use "
+            f"The effect of {change.variable} on what={asked.what!r} has no standard error, because some times "
+            f"are infinite under draws of the hazards. Use "
             "what='survival' with times=.",
             ApproximationWarning,
             stacklevel=user_level(),
@@ -119,8 +119,8 @@ def _on_log_hazard(parts: HazardParts, change: Change, rows: ChangedRows, asked:
     """By the cells at both values, in the other order: their location is minus the log hazard."""
     if change.variable in parts.written.changing:
         raise SpecError(
-            f"The coefficient of {change.variable} changes over time: plot() shows it, and what='survival' with times= "
-            "has its effect."
+            f"The coefficient of {change.variable} changes over time. Use plot() to draw it, or what='survival' "
+            f"with times= for its effect."
         )
     low, high = (without_time(parts, frame).design for frame in change.frames)
     swapped = replace(change, high=high, low=low)

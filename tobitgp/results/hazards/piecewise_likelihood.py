@@ -33,8 +33,8 @@ def cells_at_maximum(parts: HazardParts, question: str) -> RegressionParts:
     """The maximum of a fit that has one."""
     if not parts.cells.estimated:
         raise UnavailableError(
-            f"{question} is not available for a baseline or terms with priors, which have a posterior and no maximum; "
-            "fit linear terms with tg.PH('piecewise') and method='mle'."
+            f"{question} is not available for a baseline or terms with priors, which have a posterior instead "
+            f"of a maximum. Fit linear terms with tg.PH('piecewise') and method='mle'."
         )
     training_rows(parts, question)
     return parts.cells
@@ -135,7 +135,7 @@ def llnull(results: Fit) -> float:
     Raises
     ------
     UnavailableError, SpecError
-        Of a posterior, and if the fit holds no training rows.
+        For a posterior, and if the fit holds no training rows.
     """
     parts = results.parts
     cells = cells_at_maximum(parts, "llnull")
@@ -143,7 +143,7 @@ def llnull(results: Fit) -> float:
 
 
 def prsquared(results: Fit) -> float:
-    """McFadden's pseudo R2, ``1 - llf / llnull``, a pure number; NaN where a likelihood is positive.
+    """McFadden's pseudo R2, ``1 - llf / llnull``, a dimensionless number; NaN where a likelihood is positive.
 
     References
     ----------
@@ -160,7 +160,7 @@ def profile_interval(results: Fit, name: str, alpha: float = 0.05) -> tuple[floa
     name : str
         One of ``params``.
     alpha : float
-        Probability left out of the interval.
+        Significance level: the interval has probability ``1 - alpha``.
 
     Returns
     -------
@@ -170,7 +170,7 @@ def profile_interval(results: Fit, name: str, alpha: float = 0.05) -> tuple[floa
     Raises
     ------
     UnavailableError, SpecError
-        Of a posterior; for another name, an ``alpha`` outside (0, 1), or a fit that holds no training rows.
+        For a posterior, an unknown name, an ``alpha`` outside (0, 1), or a fit that holds no training rows.
 
     References
     ----------
@@ -200,12 +200,12 @@ def lr_test(results: Fit, other: Any) -> WaldResults:
     Returns
     -------
     WaldResults
-        With ``statistic, pvalue, df``, pure numbers.
+        With ``statistic, pvalue, df``, dimensionless numbers.
 
     Raises
     ------
     UnavailableError, SpecError
-        Of a posterior; if ``other`` is not nested in this fit, or a fit holds no training rows.
+        For a posterior; if ``other`` is not nested in this fit, or a fit holds no training rows.
 
     References
     ----------
@@ -223,7 +223,7 @@ def lr_test(results: Fit, other: Any) -> WaldResults:
     larger, smaller = results.parts, getattr(other, "parts", None)
     if smaller is None or not isinstance(other, type(results)):
         raise SpecError(
-            f"lr_test() takes a fit of the same baseline by maximum likelihood, not {type(other).__name__}."
+            f"lr_test() requires a fit of the same baseline by maximum likelihood, not {type(other).__name__}."
         )
     free = [int(cells_at_maximum(parts, "lr_test()").maximum.free.sum()) for parts in (larger, smaller)]
     check_same_rows({"this model": subject_of(results), "the other": subject_of(other)})
@@ -246,7 +246,7 @@ def bootstrap(
     Parameters
     ----------
     n, groups, statistic, rng
-        As of :meth:`RegressionResults.bootstrap`.
+        As for :meth:`RegressionResults.bootstrap`.
 
     Returns
     -------
@@ -256,8 +256,7 @@ def bootstrap(
     Raises
     ------
     UnavailableError, SpecError, DataError
-        Of a posterior; of rows that are parts of the time of subjects without ``groups``; else as of
-        :meth:`RegressionResults.bootstrap`.
+        For a posterior; for start-stop rows without ``groups``; otherwise as for :meth:`RegressionResults.bootstrap`.
 
     References
     ----------
@@ -273,9 +272,7 @@ def bootstrap(
     """
     cells_at_maximum(results.parts, "bootstrap()")
     if results._of_subjects and groups is None:
-        raise SpecError(
-            "bootstrap() draws subjects, whose rows follow each other: give groups=, the subject of each row."
-        )
+        raise SpecError("bootstrap() must draw all rows of a subject together. Give groups=, the subject of each row.")
     return resampling.resampled(CellRefit(results, statistic), n, groups, rng)
 
 
@@ -285,7 +282,7 @@ def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:
     Parameters
     ----------
     scaled : bool
-        In standard errors (dfbetas).
+        Divide changes by standard errors (dfbetas).
 
     Returns
     -------
@@ -295,7 +292,7 @@ def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:
     Raises
     ------
     UnavailableError, SpecError
-        Of a posterior, and if the fit holds no training rows or has not converged.
+        For a posterior, and if the fit holds no training rows or has not converged.
 
     References
     ----------
@@ -312,7 +309,9 @@ def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:
     parts = results.parts
     cells = cells_at_maximum(parts, "influence()")
     if not cells.maximum.converged:
-        raise SpecError("The fit has not converged, so that the influence of rows on it has no meaning.")
+        raise SpecError(
+            "The fit has not converged, so that the influence of its rows has no meaning. Follow its warning first."
+        )
     p, asked = parts.n_linear, ask(parts)
     V = np.asarray(cells.maximum.inverse_information)[:p, :p]
     change = uncentred(cells, dfbeta(scores_of_rows(parts), V, parts.rows.response.weight).T).T

@@ -1,4 +1,4 @@
-"""What Cox's partial likelihood says of a fit: tests of proportional hazards, (PH4), and skewed coefficients."""
+"""The Cox partial likelihood of a fit: tests of proportional hazards, (PH4), and skewed coefficients."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ def proportionality_table(
     terms: bool = True,
     clusters: Clusters | None = None,
 ) -> pd.DataFrame:
-    """Tests of the terms, or columns, of a linear part; ``location`` (n,) is minus the log hazard but for the baseline.
+    """Tests of the terms, or columns, of a linear part; ``location`` (n,) is minus the log hazard without the baseline.
 
-    The other parts of the log hazard are held at the fit's. Sampling weights take a sandwich, of rows or of clusters.
+    The other parts of the log hazard are held at the values of the fit. Sampling weights require a sandwich over rows
+    or clusters.
     """
     columns = tested_columns(parts, written)
     if not columns:
@@ -117,13 +118,13 @@ def proportionality_findings(
 
 
 def _remedy(parts: Source, written: HazardFormula, term: str, has_tv: bool) -> str:
-    """What the formula may hold in the place of a term."""
+    """Remedies: formulas to use instead of a term."""
     column = term.removeprefix("C(").removesuffix(")") if term.startswith("C(") else term
     is_column = column.strip("`") in parts.state.input_names
     is_factor = is_column and term not in parts.state.linear.columns
     vary = "" if has_tv else ' with family="ph"'
     if not is_column:
-        changing = f"add it to the data as a column, and let its effect change by tv(column){vary}"
+        changing = f"add it to the data as a column, and let its effect change over time by tv(column){vary}"
         return f"{changing}, or give each level of a factor in it a baseline by strata()"
     if is_factor and written.stratum is not None:
         return f"combine {column} and {written.stratum} in one column, and give each level of it a baseline by strata()"
@@ -138,10 +139,10 @@ _WIDENINGS, _HALVINGS = 5, 30  # of the search of a limit, in errors
 
 
 def skewed_coefficients(results: Fit) -> dict[str, Array]:
-    """Of coefficients of a posterior whose mean is not where Cox's partial likelihood is highest, for its skewness.
+    """Coefficients whose posterior mean is not at the maximum of the Cox partial likelihood, because of skewness.
 
-    By name the maximum and the 95% limits of its profile, either of which may be infinite. Processes and random effects
-    are held at the fit's.
+    By name, the maximum and the 95% profile limits, either of which may be infinite. Processes and random effects are
+    held at the values of the fit.
     """
     parts = results.parts
     columns = tested_columns(parts, parts.written)
@@ -187,13 +188,13 @@ def _limit(lost: Callable[[float], float], start: float, step: float) -> float:
 
 
 def skewed_note(few: Mapping[str, Array]) -> list[str]:
-    """What the likelihood says of coefficients whose posterior is skewed."""
+    """Likelihood estimates of coefficients whose posterior is skewed."""
     if not few:
         return []
     ratios = {name: np.exp(values) for name, values in few.items()}
     listed = "; ".join(f"{name} {top:.3g} ({lower:.3g}, {upper:.3g})" for name, (top, lower, upper) in ratios.items())
     return [
-        "Where few events are informative about a coefficient, its posterior is skewed, and the mean is not where the "
-        "likelihood is highest. Hazard ratio at the maximum of Cox's partial likelihood, with 95% limits by its "
-        f"profile: {listed}."
+        "If few events are informative about a coefficient, its posterior is skewed and its mean is not at the "
+        "maximum of the likelihood. Hazard ratio at the maximum of the Cox partial likelihood, with 95% profile "
+        f"limits: {listed}."
     ]

@@ -26,33 +26,34 @@ _OPEN, _PART = 1e-10, 1e-5  # of the largest eigenvalue, one that is none; and o
 
 
 def robust_hazard_ratios(results: Fit, groups: Any = None, alpha: float = 0.05) -> pd.DataFrame:
-    r"""Hazard ratios of linear terms with robust standard errors, as ``coxph(robust=TRUE, cluster=)`` of R has them.
+    r"""Hazard ratios of linear terms with robust standard errors, as in R's ``coxph(robust=TRUE, cluster=)``.
 
-    Let :math:`r_i` be the residual of row i of the scores of Cox's partial likelihood at the coefficients of this fit,
-    V the inverse of its information there, and c the weights. The robust covariance is
-    :math:`V \{\sum_g (\sum_{i \in g} c_i r_i)(\sum_{i \in g} c_i r_i)'\} V`, with g the clusters. It says how
-    coefficients would vary in other samples where rows of a cluster depend on each other, or hazards are not
-    proportional. Tied events are as in Efron's method. Predictions and all other errors of this fit stay as they are.
+    Let :math:`r_i` be the score residual of row i in the Cox partial likelihood at the coefficients of this fit, V the
+    inverse of its information there, and c the weights. The robust covariance is :math:`V \{\sum_g (\sum_{i \in g} c_i
+    r_i)(\sum_{i \in g} c_i r_i)'\} V`, with g the clusters. It describes how coefficients would vary between samples if
+    rows of a cluster depend on each other, or hazards are not proportional. Ties use Efron's method. Predictions and
+    all other standard errors of this fit do not change.
 
     ``weights=`` that are whole numbers are frequencies: a row of weight 3 is three rows. Without ``groups`` its three
     copies are three clusters, and add :math:`c_i r_i r_i'`; with ``groups`` they belong to the cluster of the row, so
-    ``groups=np.arange(n)`` makes each row with all its copies one. Other weights are those of a sample: the row is one
-    cluster, as in ``coxph(weights=, robust=TRUE)``, and adds :math:`c_i^2 r_i r_i'`.
+    ``groups=np.arange(n)`` makes each row with all its copies one cluster. Other weights are sampling weights: the row
+    is one cluster, as in ``coxph(weights=, robust=TRUE)``, and adds :math:`c_i^2 r_i r_i'`.
 
     Parameters
     ----------
     groups : str or (n,) sequence, optional
         Name of a column of the training data, or the cluster of each of its rows, or of each row used. A Series with
-        the labels of the data is matched by them. Without, each row is one, with ``id=`` each subject.
+        the labels of the data is matched by them. By default each row is a cluster, with ``id=`` each subject.
     alpha : float
-        Probability left out of the intervals, between 0 and 1.
+        Significance level: intervals have probability ``1 - alpha``.
 
     Returns
     -------
     DataFrame
         Columns ``coef, se(coef), robust se, exp(coef), lower, upper, z, p``: the logarithm of the ratio for one unit of
-        the column, its posterior standard deviation and its robust error, the ratio, a pure number, and what the robust
-        error gives. NaN where Cox's likelihood does not identify a coefficient, 0 where it is fixed.
+        the column, its posterior standard deviation and its robust standard error, the ratio (dimensionless), and
+        interval and test by the robust standard error. NaN where the Cox partial likelihood does not identify a
+        coefficient, 0 where it is fixed.
 
     Raises
     ------
@@ -85,12 +86,12 @@ def robust_hazard_ratios(results: Fit, groups: Any = None, alpha: float = 0.05) 
     training = training_rows(parts, "robust_hazard_ratios()")
     if parts.spec.processes or parts.written.varying:
         raise SpecError(
-            "robust_hazard_ratios() requires linear terms only. Processes, random effects and tv() have priors, and no "
-            "score of a coefficient has their part. A random effect (1 | g) itself allows for groups."
+            "robust_hazard_ratios() requires linear terms. Processes, random effects and tv() have priors and "
+            "no score. A random effect (1 | g) already allows for groups."
         )
     columns = tested_columns(parts, parts.written)
     if not columns:
-        raise SpecError("This model has no column of which a ratio could be formed.")
+        raise SpecError("This model has no column with a hazard ratio.")
     names = [parts.state.linear.columns[j] for j in columns]
     places = [results._columns.index(name) for name in names]  # bands of a piecewise baseline are columns too
     own = results._linear.combine(np.eye(parts.n_linear)[places], np.zeros(len(names)))
@@ -128,7 +129,7 @@ def _clusters(results: Any, groups: Any) -> IntArray | None:
     kept = np.asarray(parts.rows.kept)
     if np.ndim(values) != 1 or len(values) not in (len(kept), int(kept.sum())):
         found = f"the shape {np.shape(values)}" if np.ndim(values) != 1 else f"{len(values)} values"
-        raise DataError(f"groups= has {found}; {len(kept)} are needed, one for each row of the data.")
+        raise DataError(f"groups= has {found}. It must have {len(kept)}, one for each row of the data.")
     every = len(values) == len(kept)
     if isinstance(values, pd.Series) and values.index.isin(parts.rows.index).all():
         values = by_label("The groups", "groups", values, parts.rows.index if every else parts.rows.index[kept])
@@ -150,7 +151,7 @@ def _column(results: Any, name: str) -> Any:
 
 
 def _within(scores: Array, weight: Array, code: IntArray | None, *, sampling: bool) -> Array:
-    """Cross-products (p, p) of sums of scores within clusters; copies of a row are clusters of their own without."""
+    """Cross-products (p, p) of sums of scores within clusters; copies of a row are separate clusters by default."""
     if code is None and not sampling:
         return np.asarray((weight[:, None] * scores).T @ scores)
     clusters = Clusters.of(np.arange(len(weight)) if code is None else code)

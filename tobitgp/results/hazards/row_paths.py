@@ -95,7 +95,7 @@ def along_rows(of_rows: OfRows, of: str, paths: Paths, level: float | None, *, e
 def along_parametric(parts: ParametricParts, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
     """One of ``CURVES`` of each subject, (m, T)."""
     if parts.link != "hazard" or parts.frailty is not None:
-        raise SpecError("id= adds hazards up over rows, and requires link='hazard' without frailty=.")
+        raise SpecError("id= sums hazards over rows and requires link='hazard' without frailty=.")
     k = len(parts.maximum.free)
     changes = {False: np.zeros((k, 1))}
     if level is not None:

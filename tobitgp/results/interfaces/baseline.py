@@ -43,18 +43,17 @@ def _hazard_of(results: Any, row: pd.DataFrame, times: Any) -> Array:
 def baseline_cumulative_hazard_function(results: Any) -> dict[Any, Callable[[Any], Array]]:
     """Functions of time that return the baseline cumulative hazard, by level of the strata; 0 without strata.
 
-    The hazard, integrated over time, is a pure number. Numbers are at 0, factors at their first level;
-    ``predict_cumulative_hazard`` has other rows. By (PH1) or (PH7)
-    of the theory pages.
+    The hazard, integrated over time, is a dimensionless number. Numbers are at 0, factors at their first level;
+    ``predict_cumulative_hazard`` has other rows. See (PH1) or (PH7) of the theory pages.
     """
     return {level: partial(_hazard_of, results, row) for level, row in _at_zero(results).items()}
 
 
 @where_defined
 def baseline_cumulative_hazard(results: Any) -> list[tuple[Array, Array, Array]]:
-    """Times of the stratum, the cumulative hazard, and its survival probability there, (m,) each; one tuple a stratum.
+    """Times, cumulative hazard and survival probability, (m,) each, in one tuple per stratum.
 
-    As ``baseline_cumulative_hazard_function``, at the ends of the rows; by (PH1) or (PH7) of the theory pages.
+    These are ``baseline_cumulative_hazard_function`` at the ends of the rows; (PH1) or (PH7) of the theory pages.
     """
     training = training_rows(results.parts, "baseline_cumulative_hazard")
     ends = at_risk(training.response).exit
@@ -71,8 +70,8 @@ def baseline_cumulative_hazard(results: Any) -> list[tuple[Array, Array, Array]]
 def schoenfeld_residuals(results: Any) -> pd.DataFrame:
     r"""Covariates of each event less their mean over the risk set, :math:`x_i - \sum_j r_j x_j / \sum_j r_j`.
 
-    By row used and column of the model, in its units; NaN in rows without an event. Relative hazards r are those of the
-    fit; rows with the same time are all at risk at it. With ``proportionality``, which tests them.
+    Rows are those used, columns those of the model, in its units; NaN in rows without an event. Relative hazards r are
+    those of the fit; rows with the same time are all at risk at that time. ``proportionality`` tests these residuals.
 
     References
     ----------
@@ -80,7 +79,7 @@ def schoenfeld_residuals(results: Any) -> pd.DataFrame:
     """
     parts = results.parts
     if getattr(parts, "link", "hazard") != "hazard":
-        raise SpecError(f"schoenfeld_residuals are of hazards, and these are not proportional: link={parts.link!r}.")
+        raise SpecError(f"Schoenfeld residuals require proportional hazards, and this fit has link={parts.link!r}.")
     training = training_rows(parts, "schoenfeld_residuals")
     risk, columns = at_risk(training.response), tested_columns(parts, parts.written)
     X = as_dense(training.design.H)[:, columns]

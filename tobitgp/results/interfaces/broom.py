@@ -119,17 +119,17 @@ def _number_uncensored(results: Any) -> float:
 
 
 def augment(results: Any) -> pd.DataFrame:
-    """Response and covariates of the training rows used, and what the fit says of each, as broom's ``augment()``.
+    """Response and covariates of the training rows used, with fitted values and residuals, as broom's ``augment()``.
 
     Returns
     -------
     DataFrame
-        By the labels of the data: the response and what says how it was censored, named as in the formula, covariates,
-        ``.fitted``, the mean of the response before censoring or, where times
-        have no mean, its median, ``.se.fit``, both in units of the response, ``.resid``, the response less its mean or
-        martingale residuals, pure numbers, and ``.std.resid``, quantile residuals in standard deviations. Censored
-        values are their limits, and flags are the numbers of the formula's codes, as 1 for an event. Several responses
-        follow each other, named in the column ``response``, with their values in ``value``.
+        Indexed by the labels of the data: the response and the columns of its censoring, named as in the formula,
+        covariates, ``.fitted``, the mean of the response before censoring or, where times have no mean, its median,
+        ``.se.fit``, both in units of the response, ``.resid``, the response less its mean or martingale residuals,
+        dimensionless numbers, and ``.std.resid``, quantile residuals in standard deviations. Censored values are
+        their limits, and flags are the codes of the formula, such as 1 for an event. Several responses follow each
+        other, named in the column ``response``, with their values in ``value``.
 
     Raises
     ------

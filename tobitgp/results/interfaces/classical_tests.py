@@ -29,12 +29,12 @@ def f_test(results: Any, hypotheses: Any) -> Any:
     Parameters
     ----------
     hypotheses
-        As of ``t_test``.
+        As for ``t_test``.
 
     Returns
     -------
     statsmodels.stats.contrast.ContrastResults
-        With ``fvalue, pvalue, df_num, df_denom``, pure numbers.
+        With ``fvalue, pvalue, df_num, df_denom``, dimensionless numbers.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def f_test(results: Any, hypotheses: Any) -> Any:
 
 
 def _test_of_slopes(results: Any) -> Any:
-    """F test of all coefficients beside the intercept; None without any."""
+    """F test of all coefficients other than the intercept; None without any."""
     linear, columns = results._testable(None)
     p = len(results._columns)
     free = [j for j, name in enumerate(columns[:p]) if name != "Intercept" and not linear.fixed[j]]
@@ -69,7 +69,7 @@ def _test_of_slopes(results: Any) -> Any:
 
 @where_defined
 def fvalue(results: Any) -> float:
-    """F statistic of all coefficients beside the intercept, a pure number; NaN without any; (REG10)."""
+    """F statistic of all coefficients other than the intercept, a dimensionless number; NaN without any; (REG10)."""
     found = _test_of_slopes(results)
     return float("nan") if found is None else float(found.fvalue)
 
@@ -93,7 +93,8 @@ def wald_test_terms(results: Any, scalar: bool = True) -> Any:
     Returns
     -------
     statsmodels.stats.contrast.WaldTestResults
-        Prints as its ``table``, a row for each term: columns ``statistic, pvalue, df_constraint``, pure numbers.
+        Prints as its ``table``, a row for each term: columns ``statistic, pvalue, df_constraint``, dimensionless
+        numbers.
 
     Raises
     ------
@@ -130,12 +131,12 @@ def compare_lr_test(results: Any, restricted: Any) -> tuple[float, float, int]:
     Returns
     -------
     tuple
-        The statistic, its tail probability, and the difference of the numbers of parameters; pure numbers.
+        The statistic, its tail probability, and the difference of the numbers of parameters; dimensionless numbers.
 
     Raises
     ------
     SpecError
-        As of ``lr_test``.
+        As for ``lr_test``.
 
     References
     ----------
@@ -178,7 +179,7 @@ def t_test_pairwise(results: Any, term_name: str, method: str = "hs", alpha: flo
     SpecError
         If ``term_name`` is not a term of one factor, or the fit holds no training rows.
     ValueError
-        For another ``method``.
+        For an unknown ``method``.
 
     References
     ----------
@@ -214,8 +215,8 @@ def _pairs_of_levels(results: Any, term_name: str) -> tuple[Array, list[str], Ar
     levels = column_levels(parts, named[0]) if term_name in terms and len(named) == 1 else None
     if levels is None or parts.covariates is None:
         raise SpecError(
-            f"term_name={term_name!r}: the name of a term of one factor is needed, in a fit that holds its training "
-            f"rows; the terms are {', '.join(map(repr, terms))}."
+            f"term_name={term_name!r}: term_name must be the name of a term of one factor, in a fit that holds "
+            f"its training rows. The terms are {', '.join(map(repr, terms))}."
         )
     rows = pd.concat([parts.covariates.iloc[:1].assign(**{named[0]: level}) for level in levels], ignore_index=True)
     H = as_dense(parts.state.replay(rows)[0].H)
@@ -230,7 +231,7 @@ def _pairs_of_levels(results: Any, term_name: str) -> tuple[Array, list[str], Ar
 
 @where_defined
 def pseudo_rsquared(results: Any, kind: Literal["cs", "mcf"] = "cs") -> float:
-    """Share of what the columns explain, by the log likelihood with an intercept only.
+    """Pseudo R2 from the log likelihood and that with an intercept only.
 
     Parameters
     ----------
@@ -241,12 +242,12 @@ def pseudo_rsquared(results: Any, kind: Literal["cs", "mcf"] = "cs") -> float:
     Returns
     -------
     float
-        A pure number, at most 1; NaN without an intercept.
+        A dimensionless number, at most 1; NaN without an intercept.
 
     Raises
     ------
     SpecError
-        For another ``kind``.
+        For an unknown ``kind``.
 
     References
     ----------
@@ -285,10 +286,10 @@ def info_criteria(results: Any, crit: str, dk_params: float = 0.0) -> float:
     Parameters
     ----------
     crit : {"aic", "aicc", "bic", "hqic", "loo", "waic"}
-        The first four are of a maximised likelihood; ``"loo"`` and ``"waic"`` are minus twice the expected log
-        predictive density of ``loo`` and ``waic``, of every fit.
+        The first four require a maximised likelihood; ``"loo"`` and ``"waic"`` are minus twice the expected log
+        predictive density of ``loo`` and ``waic``, and are available for every fit.
     dk_params : float
-        Number of parameters that are counted in addition. All estimated ones count, sigma included.
+        Number of additional parameters to count. All estimated ones count, sigma included.
 
     Returns
     -------
@@ -298,7 +299,7 @@ def info_criteria(results: Any, crit: str, dk_params: float = 0.0) -> float:
     Raises
     ------
     SpecError
-        For another ``crit``.
+        For an unknown ``crit``.
 
     References
     ----------

@@ -26,12 +26,12 @@ _OF_REFITS |= {"sigma2_not_obsi", "get_resid_studentized", "get_drop_vars_result
 
 @dataclass(frozen=True, slots=True)
 class InfluenceMeasures:
-    """What each row does to a regression, under the names of statsmodels' ``OLSInfluence``.
+    """Influence of each row on a regression, with the names of statsmodels' ``OLSInfluence``.
 
     Attributes
     ----------
     hat_matrix_diag : (n,) array
-        Leverages, pure numbers, whose sum by weight is the number of coefficients.
+        Leverages, dimensionless numbers, whose sum by weight is the number of coefficients.
     resid : (n,) array
         Working residuals, in units of the location.
     resid_studentized : (n,) array
@@ -73,7 +73,7 @@ class InfluenceMeasures:
 
     @property
     def cooks_distance(self) -> tuple[Array, Array]:
-        """Cook's distances by row, pure numbers, and upper tail probabilities of F at them."""
+        """Cook's distances by row, dimensionless numbers, and upper tail probabilities of F at them."""
         h = self.hat_matrix_diag
         distance = np.square(self.resid_studentized) * h / ((1.0 - h) * self.k)
         return distance, np.asarray(fdtrc(self.k, self.df_resid, np.maximum(distance, 0.0)))
@@ -101,7 +101,7 @@ class InfluenceMeasures:
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def summary_frame(self) -> pd.DataFrame:
-        """A row for each row used: ``dfb_`` and each parameter, ``cooks_d``, residuals, leverages; pure numbers."""
+        """A row for each row used: ``dfb_`` and each parameter, ``cooks_d``, residuals, leverages; dimensionless."""
         columns = {
             "cooks_d": self.cooks_distance[0],
             "standard_resid": self.resid_studentized,
@@ -127,7 +127,7 @@ def _working(results: Any) -> tuple[Array, Array, Array]:
 def resid_working(results: Any) -> pd.Series[float]:
     """First over minus second derivative of the log likelihood of each row in its location, in units of that.
 
-    By row used, as survreg's ``type="working"``; (ROW1) to (ROW3) of the theory pages.
+    One value for each row used, as survreg's ``type="working"``; (ROW1) to (ROW3) of the theory pages.
     """
     return pd.Series(_working(results)[0], index=results.parts.rows.labels, name="resid_working")
 
@@ -139,8 +139,8 @@ def get_hat_matrix_diag(results: Any) -> Array:
     Returns
     -------
     (n,) array
-        Pure numbers, whose sum by weight is the number of coefficients; near 0 for censored rows that say little,
-        below 0 where a likelihood is convex, as in tails of Student's distribution.
+        Dimensionless numbers, whose sum by weight is the number of coefficients; near 0 for censored rows with little
+        information, below 0 where a log likelihood is convex, e.g. in the tails of the Student-t distribution.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def get_influence(results: Any) -> InfluenceMeasures:
     Returns
     -------
     InfluenceMeasures
-        With ``hat_matrix_diag, resid_studentized, cooks_distance, dfbetas, summary_frame()``, pure numbers.
+        With ``hat_matrix_diag, resid_studentized, cooks_distance, dfbetas, summary_frame()``, dimensionless numbers.
 
     Raises
     ------

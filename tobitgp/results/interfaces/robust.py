@@ -29,7 +29,7 @@ def with_scores(results: Any) -> LikelihoodParts:
         found: LikelihoodParts = results.parts.again({}, scores=True)
     if found.maximum.scores is None or not found.maximum.converged:
         raise SpecError(
-            "The fit has not converged, so that scores of its rows have no meaning. Follow its warning first."
+            "The fit has not converged, so that the scores of its rows have no meaning. Follow its warning first."
         )
     return found
 
@@ -43,7 +43,7 @@ def get_robustcov_results(
     Parameters
     ----------
     cov_type : {"nonrobust", "HC0", "HC1", "cluster"}
-        As of :func:`tobitgp.fit`.
+        As for :func:`tobitgp.fit`.
     groups : (n,) sequence, optional
         For ``"cluster"``: the cluster of each row of the training data, or of each row used.
     use_correction : bool
@@ -52,12 +52,12 @@ def get_robustcov_results(
     Returns
     -------
     results
-        Of the same kind and in the same units; standard errors, tests and intervals use the covariance.
+        Results of the same kind in the same units; standard errors, tests and intervals use the new covariance.
 
     Raises
     ------
     SpecError
-        For another ``cov_type``, ``groups`` of another length, or a fit that holds no training rows.
+        For an unknown ``cov_type``, ``groups`` of another length, or a fit that holds no training rows.
 
     References
     ----------
@@ -74,7 +74,7 @@ def get_robustcov_results(
     check_covariance(cov_type)
     corrected = check_flag("use_correction", use_correction)
     if (cov_type == "cluster") != (groups is not None):
-        raise SpecError(f"cov_type={cov_type!r}: groups= are for 'cluster', which requires them.")
+        raise SpecError(f"cov_type={cov_type!r}: groups= must be given with cov_type='cluster', and only then.")
     found = with_scores(results)
     last, kept = found.last_rows(), found.rows.kept
     weight = found.rows.response.weight
@@ -82,7 +82,7 @@ def get_robustcov_results(
     if groups is not None:
         code = pd.factorize(np.asarray(groups))[0]
         if len(code) not in (len(kept), len(weight)):
-            raise SpecError(f"groups= has {len(code)} values; {len(kept)} are needed, one for each row of the data.")
+            raise SpecError(f"groups= has {len(code)} values. It must have {len(kept)}, one for each row of the data.")
         code = code[kept] if len(code) == len(kept) else code
         clusters = replace(Clusters.of(code if last is None else code[last]), corrected=corrected)
     how: dict[str, Any] = {"kind": cov_type, "weight": weight if last is None else weight[last], "groups": clusters}
@@ -98,7 +98,7 @@ def sandwich(results: Any) -> Array:
 
 
 def sandwich_of_changes(results: Any) -> Array:
-    """The same of a fit that is made of others, by the influence of rows."""
+    """The same for a fit that consists of other fits, by the influence of rows."""
     change, weight = results.influence().dropna(), results.parts.rows.response.weight
     as_log = [str(one) != str(other) for one, other in zip(change.columns, results.params.index, strict=True)]
     D = change.to_numpy() * np.where(as_log, results.params, 1.0)
@@ -143,8 +143,8 @@ def HC1_se(results: Any) -> pd.Series[float]:
 def score_residuals(results: Any) -> pd.DataFrame:
     """Derivatives of the log likelihood of each row in the parameters, positive ones as logarithms; (REG9).
 
-    A row for each row used, of start-stop rows for each subject, and a column for each parameter, in inverse units of
-    it. Their sums by weight are 0.
+    A row for each row used (for start-stop rows, each subject) and a column for each parameter, in inverse units of it.
+    Their weighted sums are 0.
     """
     names = results.influence().columns
     found, rows = results._scores_of_rows(), results.parts.rows

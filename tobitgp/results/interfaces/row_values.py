@@ -47,7 +47,7 @@ def mu(results: Any) -> pd.Series[float]:
 
 @where_defined
 def resid(results: Any) -> pd.Series[float]:
-    """Response less its mean, in its units, by row used; a censored response counts by its mean given its limits.
+    """Response minus its mean, in its units, by row used; for a censored response, its mean given its limits is used.
 
     ``residuals("response")``, by (PRE1) or (REG12) of the theory pages.
     """
@@ -70,14 +70,14 @@ def resid_pearson(results: Any) -> pd.Series[float]:
 def wresid(results: Any) -> pd.Series[float]:
     """Residuals by row used in units of the location, divided by the relative standard deviation of the row.
 
-    ``resid_pearson`` times sigma, by (REG12) of the theory pages; of log-time families on the log scale.
+    ``resid_pearson`` times sigma, by (REG12) of the theory pages; on the log scale for log-time families.
     """
     return resid_pearson(results).rename("wresid") * float(np.sqrt(scale(results)))
 
 
 @where_defined
 def resid_deviance(results: Any) -> pd.Series[float]:
-    """Deviance residuals by row used, pure numbers; ``residuals("deviance")``, by (REG18) of the theory pages."""
+    """Deviance residuals of the rows used (dimensionless); ``residuals("deviance")``, (REG18) of the theory pages."""
     return used_rows(results, results.residuals("deviance"))
 
 
@@ -89,22 +89,22 @@ def martingale_residuals(results: Any) -> pd.Series[float]:
 
 @where_defined
 def deviance(results: Any) -> float:
-    """Sum of squared deviance residuals by frequency weights, a pure number, (REG18) of the theory pages."""
+    """Sum of squared deviance residuals by frequency weights, a dimensionless number, (REG18) of the theory pages."""
     return float(results.parts.rows.response.weight @ np.square(resid_deviance(results)))
 
 
 @where_defined
 def outlier_test(results: Any, method: str = "bonf", alpha: float = 0.05) -> pd.DataFrame:
-    """Test of each row, censored ones included, whether it is an outlier.
+    """Test each row, including censored rows, for being an outlier.
 
-    Quantile residuals are standard normal if the model is true, whatever the censoring.
+    Quantile residuals are standard normal if the model is correct, with any censoring.
 
     Parameters
     ----------
     method : str
         Correction for many tests, one of ``statsmodels.stats.multitest.multipletests``.
     alpha : float
-        Level of the tests together, a probability.
+        Family-wise level of the tests, a probability.
 
     Returns
     -------
@@ -115,9 +115,9 @@ def outlier_test(results: Any, method: str = "bonf", alpha: float = 0.05) -> pd.
     Raises
     ------
     UnavailableError
-        For several responses, each of which has its own test.
+        For several responses; each response has its own test.
     ValueError
-        For another ``method``.
+        For an unknown ``method``.
 
     References
     ----------
@@ -156,7 +156,7 @@ def scale(results: Any) -> float:
 def normalized_cov_params(results: Any) -> pd.DataFrame:
     """Covariance of the coefficients divided by ``scale``, a row and a column for each; (REG8) of the theory pages.
 
-    In units of the inverse cross products of the columns, which it equals for uncensored normal responses.
+    For uncensored normal responses it equals the inverse of the cross products of the columns.
     """
     columns, p = list(results._columns), len(results._columns)
     return pd.DataFrame(results.cov_params().to_numpy()[:p, :p] / scale(results), index=columns, columns=columns)
@@ -206,7 +206,7 @@ def eigenvals(results: Any) -> Array:
 
 @where_defined
 def condition_number(results: Any) -> float:
-    """Root of the ratio of the largest and the smallest of ``eigenvals``, a pure number.
+    """Root of the ratio of the largest and the smallest of ``eigenvals``, a dimensionless number.
 
     References
     ----------

@@ -28,9 +28,9 @@ def summary2(
     title : str, optional
         Above the tables.
     alpha : float
-        Probability left out of the intervals.
+        Significance level: intervals have probability ``1 - alpha``.
     float_format : str
-        Of numbers, e.g. ``"%.4f"``.
+        Format of numbers, e.g. ``"%.4f"``.
 
     Returns
     -------

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 
 class ForeignName(NamedTuple):
-    """A name of another package: the same meaning, a meaning of its own here, or none."""
+    """A name of another package: the same meaning, a different meaning here, or none."""
 
     meaning: Literal["same", "here", "none"]
     words: str  # what differs, or why there is none
@@ -36,12 +36,12 @@ def _words(text: str) -> tuple[str, ...]:
 _SQUARES = "Sums of squares do not measure the fit of censored responses."
 _FIT = "llf, prsquared_vz and pseudo_rsquared() do; scale is the variance of the noise."
 _R2 = "R2 of censored responses has several definitions."
-_R2_INSTEAD = "Choose prsquared, prsquared_vz or pseudo_rsquared(), which say which one they are."
+_R2_INSTEAD = "Choose prsquared, prsquared_vz or pseudo_rsquared(), which are defined unambiguously."
 _LEVERAGES = "The correction for leverages belongs to least squares."
 _HC = "get_robustcov_results('HC1') and bootstrap() are available."
 _ANSCOMBE = "The Anscombe transformation is known for families of GLM without censoring."
 _QUANTILE = "residuals('quantile') are exactly normal, for censored rows too."
-_PARTIAL = "The figure is of a GLM with a link."
+_PARTIAL = "The figure requires a GLM with a link."
 _EMPIRICAL = "The empirical likelihood is that of moments of uncensored responses."
 _PROFILE = "conf_int(method='profile') and profile_interval() use the likelihood of the model."
 
@@ -55,10 +55,12 @@ _MEAN = "The mean of the response before censoring, in the rows used."
 
 STATSMODELS_NAMES: Mapping[str, ForeignName] = {
     # Estimates
-    "params": _here("Coefficients as there, followed by sigma and other parameters."),
+    "params": _here("Coefficients as in statsmodels, followed by sigma and other parameters."),
     "bse": _here("By the observed information. The value of OLS is larger by the factor sqrt(n / (n - k))."),
     "standard_errors": _same("An array; `bse` has the names."),
-    "tvalues": _here("Coefficients divided by `bse`; NaN for parameters such as sigma, of which zero is not a value."),
+    "tvalues": _here(
+        "Coefficients divided by `bse`; NaN for parameters such as sigma, for which zero is not possible."
+    ),
     "pvalues": _here(_NORMAL),
     "conf_int": _here(f"{_NORMAL} Intervals of sigma are formed on the log scale."),
     "cov_params": _here(
@@ -104,18 +106,22 @@ STATSMODELS_NAMES: Mapping[str, ForeignName] = {
     # Likelihood and fit
     "llf": _same("NaN for a posterior."),
     "llnull": _here("With an intercept only, for which sigma is estimated. GLM keeps sigma of the full model."),
-    "llf_scaled": _none("The likelihood is of all parameters.", "tg.fit(..., fixed={'sigma': s}) has its llf."),
+    "llf_scaled": _none("The likelihood has all parameters.", "tg.fit(..., fixed={'sigma': s}) has its llf."),
     "aic": _here("Counts sigma and other parameters; OLS counts coefficients only. NaN for a posterior."),
     "bic": _here("Counts sigma and other parameters; OLS counts coefficients only. NaN for a posterior."),
     "bic_llf": _here("The same as `bic`."),
-    "bic_deviance": _none("Deviances compare models with the same sigma only.", "bic and bic_llf are of llf."),
-    "info_criteria": _here("aic, bic, aicc and hqic count sigma, as with dk_params=1. loo and waic are of every fit."),
+    "bic_deviance": _none("Deviances compare models with the same sigma only.", "bic and bic_llf use llf."),
+    "info_criteria": _here(
+        "aic, bic, aicc and hqic count sigma, as with dk_params=1. loo and waic are available for every fit."
+    ),
     "pseudo_rsquared": _here("By `llnull`. kind='cs' is R2 of OLS for uncensored normal responses."),
     **dict.fromkeys(("rsquared", "rsquared_adj"), _none(_R2, _R2_INSTEAD)),
     **dict.fromkeys(("ssr", "ess", "centered_tss", "uncentered_tss"), _none(_SQUARES, _FIT)),
     **dict.fromkeys(("mse_model", "mse_resid", "mse_total"), _none(_SQUARES, _FIT)),
     "nobs": _same("The sum of frequency weights."),
-    "df_model": _here("As there for regressions. Otherwise the number of parameters, of a posterior an effective one."),
+    "df_model": _here(
+        "As in statsmodels for regressions. Otherwise the number of parameters, effective for a posterior."
+    ),
     "df_resid": _here("`nobs` less the number of estimated parameters, which includes sigma."),
     "k_constant": _same("1 if a coefficient is an intercept."),
     "condition_number": _same("The value for `model.exog`."),
@@ -125,9 +131,7 @@ STATSMODELS_NAMES: Mapping[str, ForeignName] = {
     "mle_settings": _none("Settings belong to the method.", "tg.MLE(...) has them, and fit_history the search."),
     "method": _here("The name of the method, e.g. mle or ep."),
     "family": _here("The name of the family, as family= takes it."),
-    "model": _here(
-        "Formula, names, endog, exog; loglike, score and hessian of all of params if by maximum likelihood."
-    ),
+    "model": _here("Formula, names, endog, exog; loglike, score and hessian of all params for maximum likelihood."),
     # Tests
     "t_test": _here(f"{_NORMAL} r_matrix= is read."),
     "wald_test": _here("Chi-squared, with the covariance of maximum likelihood; use_f=True is f_test()."),
@@ -150,7 +154,7 @@ STATSMODELS_NAMES: Mapping[str, ForeignName] = {
     "weighted_covariate_averages": _none("They are a step of Schoenfeld residuals.", "schoenfeld_residuals has these."),
     # Predictions and effects
     "predict": _here("The median by default; what='uncensored' is the mean. Columns by name, not an array."),
-    "get_prediction": _here("Columns as there. Limits for observations are quantiles."),
+    "get_prediction": _here("Columns as in statsmodels. Limits for observations are quantiles."),
     "get_distribution": _here("A distribution of the response in rows, with scipy's methods."),
     "get_margeff": _here("A DataFrame of average effects on a quantity named by what=."),
     **dict.fromkeys(
@@ -161,9 +165,9 @@ STATSMODELS_NAMES: Mapping[str, ForeignName] = {
     "summary": _here("A Summary of statsmodels with the counts of censored rows."),
     "summary2": _here("A Summary of statsmodels.iolib.summary2 with the counts of censored rows."),
     "save": _here("Data only, no pickle."),
-    "load": _none("A fit is read by a function.", "tg.load(path) reads what save() wrote."),
+    "load": _none("A function reads fits.", "tg.load(path) reads what save() wrote."),
     "remove_data": _same("In place; the fit then predicts new rows only."),
-    "initialize": _none("Results are complete when they are made.", "tg.fit() makes others."),
+    "initialize": _none("Results are complete when they are made.", "Use tg.fit() for a new fit."),
 }
 
 # Names of statsmodels 0.15 by class of results.

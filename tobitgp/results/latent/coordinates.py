@@ -39,7 +39,7 @@ class RowCoordinates:
         data, wide = pd.DataFrame(new), self.formula.wide
         if not any(self._has(j, data) for j in range(len(wide.labels))):
             listed = ", ".join(wide.labels)
-            raise DataError(f"new: none of the responses {listed} is in it. Give at least one of them.")
+            raise DataError(f"new= contains none of the responses {listed}. Give at least one of them.")
         return ResponseEnds(*ends_of(read_responses(wide, data, new=True), len(data)))
 
     def standardised(self, ends: ResponseEnds) -> ResponseEnds:
@@ -70,7 +70,7 @@ class RowCoordinates:
 
 @dataclass(frozen=True, slots=True)
 class CoordinateDesign(Design):
-    """Rows of one response, whose coordinates follow from what is known of all responses."""
+    """Rows of one response, whose coordinates follow from the observed values of all responses."""
 
     ends: ResponseEnds = NOTHING  # (n, D)
     response: int = 0

@@ -132,7 +132,7 @@ class LatentDraws(Draws):
 
     @property
     def names(self) -> list[str]:
-        """Of the parameters, which are the same in all draws."""
+        """The parameters, which are the same in all draws."""
         return self.parts.names if self.response is None else self.parts.responses[self.response].names
 
     def parameters(self) -> Array:

@@ -105,7 +105,7 @@ class LatentParts(ResponsesTogether):
 
     @property
     def family(self) -> Family:
-        """Of the noise of every response."""
+        """The noise of every response."""
         return gaussian()
 
     @property

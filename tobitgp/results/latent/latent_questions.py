@@ -1,4 +1,4 @@
-"""What is asked of all responses over latent coordinates together: coordinates, imputed values, draws, covariances."""
+"""Questions about all responses over latent coordinates together: coordinates, imputed values, draws, covariances."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def points_of(results: Fit, asked: Asked) -> WeightedPoints:
 
 @answers_in_kind
 def latent(results: Fit, new: Frame | None = None, *, interval: float | None = None) -> pd.DataFrame:
-    """Latent coordinates of the rows of the fit, or of new rows from what is known of their responses.
+    """Latent coordinates of the rows of the fit, or of new rows from their observed responses.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def sample(
         How many.
     what : {"uncensored", "latent", "observed", "conditional"}
         Other values of the responses of the rows; their processes; other values clipped at the limits; or what the
-        values themselves may have been, given what was seen of each and the other responses of the row.
+        values themselves may have been, given its own limits and the other responses of the row.
     exclude : str or list of str
         Terms to set to zero, of which there are none that can be left out.
     response : str, optional

@@ -114,12 +114,12 @@ class LatentResponseResults(Results):
         return response_nodes(self._parts, asked.design)
 
     def _by_the_others(self, asked: Asked) -> Nodes:
-        """What is known of rows by their other responses."""
+        """The distribution of rows given their other responses."""
         assert isinstance(asked.design, CoordinateDesign)
         return response_nodes(self._parts, asked.design.by_the_others())
 
     def _seen(self, rows: Scored) -> LeftOutRows:
-        """Rows by their other responses, and what was seen of this one."""
+        """Rows given their other responses, with the observed values and limits of this one."""
         return seen_by_the_others(self._by_the_others(rows.asked), rows.response.lower, rows.response.upper)
 
     def _log_noise(self, asked: Asked) -> tuple[Array, Array]:

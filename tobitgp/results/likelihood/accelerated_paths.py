@@ -47,7 +47,7 @@ class Accelerated:
 def along_regression(parts: LikelihoodParts, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
     """One of ``CURVES`` of each subject, (m, T)."""
     if not parts.family.log_time or parts.state.scale is not None or paths.asked.design.spread is not None:
-        raise SpecError("id= requires a family of positive times and one sigma: other models have no accelerated time.")
+        raise SpecError("id= requires a family of positive times and one sigma. Other models have no accelerated time.")
     past, design = paths.histories, paths.asked.design
     H, eta = as_dense(centred(design.H, parts.centre)), parts.predictors(design)[0]
     begin, end = past.log_psi(eta)
@@ -75,7 +75,7 @@ def along_regression(parts: LikelihoodParts, of: str, paths: Paths, level: float
 def _estimates(
     parts: LikelihoodParts, location: Array, log_rate: Array, columns: tuple[Array, Array], *, bands: bool
 ) -> Estimates:
-    """Locations and log rates (q,), of columns (q, p), beside sigma and, where it is estimated, the shape."""
+    """Locations and log rates (q,), of columns (q, p), next to sigma and, where it is estimated, the shape."""
     p, one, tau = len(parts.columns), np.ones((len(location), 1)), float(parts.maximum.gamma[0])
     x = [location, np.full_like(location, tau)]
     unit = [np.full_like(location, np.exp(tau)), np.ones_like(location)]

@@ -27,17 +27,17 @@ Statistic = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class BootstrapResults:
-    """Draws of parameters, or of a statistic of the fit, by the bootstrap of (ECO4); prints as their table.
+    """Bootstrap draws of parameters or of a statistic of the fit, (ECO4); prints as their table.
 
     Attributes
     ----------
     estimate : Series
-        Of the fit itself, in the units of the statistic.
+        Estimate of the fit itself, in the units of the statistic.
     draws : DataFrame
-        A row for each draw that has a maximum, a column for each number, in the same units; NaN of coefficients of
-        which a draw tells nothing, as of levels that were not drawn.
+        A row for each draw that has a maximum, a column for each number, in the same units; NaN for coefficients that a
+        draw does not determine, e.g. of levels that were not drawn.
     failed : int
-        How many draws have none.
+        Number of draws without a maximum.
     left_out : callable
         Gives the numbers without each unit (a row, or a cluster) in turn, for ``"bca"``.
     """
@@ -59,8 +59,8 @@ class BootstrapResults:
     def conf_int(self, alpha: float = 0.05, method: str = "percentile") -> pd.DataFrame:
         """Intervals of probability ``1 - alpha``: quantiles of the draws, mirrored about the estimate, or corrected.
 
-        ``"percentile"``, ``"basic"``, or ``"bca"``, Efron's bias-corrected and accelerated quantiles, which fits anew
-        without each row or cluster. A row for each number, columns 0 and 1, in its units; (ECO4) and (ECO5) of the
+        ``"percentile"``, ``"basic"``, or ``"bca"``, Efron's bias-corrected and accelerated quantiles, which requires a
+        fit without each row or cluster. A row for each number, columns 0 and 1, in its units; (ECO4) and (ECO5) of the
         theory pages.
         """
         alpha = check_alpha(alpha)
@@ -107,23 +107,23 @@ def bootstrap(
     *,
     rng: int | np.random.Generator | None = None,
 ) -> BootstrapResults:
-    """Draw rows, or whole clusters of them, again and fit each time.
+    """Bootstrap: resample rows or whole clusters, and fit each sample.
 
-    A row is drawn with what is known of it, so that censored rows stay censored; levels that were not drawn are left
-    out. Of start-stop rows subjects are drawn. A row of frequency weight c is c rows. Rows with sampling weights keep
-    them, and so do clusters.
+    A row is drawn with its censoring, so that censored rows stay censored. Levels that were not drawn are left out. For
+    start-stop rows, subjects are drawn. A row with frequency weight c counts as c rows. Rows and clusters keep their
+    sampling weights.
 
     Parameters
     ----------
     n : int
         Number of draws.
     groups : str or (n,) array, optional
-        Clusters that are drawn whole, labels of any kind: a column among the covariates of the fit, or a value for each
+        Labels of the clusters that are drawn as a whole: a column among the covariates of the fit, or a value for each
         row of its data.
     statistic : callable, optional
-        Of the results of a draw; gives a number, a Series or an array. All parameters without.
+        Function of the results of a draw that returns a number, a Series or an array; by default all parameters.
     rng : int or numpy Generator, optional
-        For the draws; None is deterministic.
+        For the draws; None gives the same result every time.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def bootstrap(
     ------
     SpecError
         For an ``n`` below 2, another ``statistic``, rows that share frailties, a fit without training rows or one that
-        has not converged, or where hardly any draw has a maximum.
+        has not converged, or if hardly any draw has a maximum.
     DataError
         If the groups cannot be used.
 
@@ -167,9 +167,9 @@ def resampled(refit: Any, n: int, groups: Any, rng: int | np.random.Generator | 
     """Fits to rows that are drawn again."""
     results, parts, rng = refit.results, refit.parts, generator(rng)
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 2:
-        raise SpecError(f"n={n!r}: a whole number of at least 2 is needed.")
+        raise SpecError(f"n={n!r}: n must be a whole number of at least 2.")
     if not results.converged:
-        raise SpecError("bootstrap() starts from a maximum, and this fit has not converged; see its warning.")
+        raise SpecError("bootstrap() requires a fit that has converged. Follow its warning first.")
     weight = parts.rows.response.weight
     code = _read_groups(parts, groups) if groups is not None else results._units()
     code = np.arange(len(weight)) if code is None and parts.rows.sampling else code
@@ -178,13 +178,13 @@ def resampled(refit: Any, n: int, groups: Any, rng: int | np.random.Generator | 
     failed = n - len(found)
     if len(found) < 2:
         raise SpecError(
-            f"{failed} of {n} draws have no maximum: there are too few rows for so many parameters, or all drawn rows "
-            "of a level are censored; draw clusters of rows with groups=."
+            f"{failed} of {n} draws have no maximum: there are too few rows for so many parameters, or all "
+            f"drawn rows of a level are censored. Draw clusters of rows with groups=."
         )
     if failed > 0.1 * n:
         warnings.warn(
-            f"{failed} of {n} draws have no maximum and are left out, by which intervals may be too short: levels or "
-            "events are too rare for some draws to have them.",
+            f"{failed} of {n} draws have no maximum and are left out, so that intervals may be too short. Some "
+            f"levels or events are too rare to occur in every draw.",
             ConvergenceWarning,
             stacklevel=user_level(),
         )
@@ -199,7 +199,7 @@ def _read_groups(parts: Source, groups: Any) -> IntArray:
     training = parts.rows
     if isinstance(groups, str) and (parts.covariates is None or groups not in parts.covariates):
         raise SpecError(
-            f"groups={groups!r} is not a covariate of this fit, which keeps no other columns. Give "
+            f"groups={groups!r} is not a covariate of this fit, and other columns are not stored. Give "
             f"groups=data[{groups!r}]."
         )
     if isinstance(groups, str):
@@ -260,7 +260,7 @@ def statistic_series(results: Any, statistic: Statistic | None) -> pd.Series[flo
         return pd.Series(found if np.ndim(found) else [found], dtype=np.float64)
     except (TypeError, ValueError):
         kind = type(found).__name__
-        raise SpecError(f"statistic= gives a {kind}: a number, a Series or an array is needed.") from None
+        raise SpecError(f"statistic= returns a {kind}. It must return a number, a Series or an array.") from None
 
 
 class Refit:
@@ -268,7 +268,7 @@ class Refit:
 
     def __init__(self, results: Any, statistic: Statistic | None):
         if statistic is not None and not callable(statistic):
-            raise SpecError(f"statistic={statistic!r}: a function of the results is needed.")
+            raise SpecError(f"statistic={statistic!r}: statistic must be a function of the results.")
         self.results, self.parts, self.statistic = results, results.parts, statistic
         self.best = statistic_series(results, statistic)
 

@@ -34,8 +34,8 @@ from tobitgp.typing import Array
 
 WHATS = ("median", "latent", "uncensored", "observed", "conditional", "quantile", "prob", "sigma", "terms")
 NO_RATIO = (
-    "After a power transformation no ratio of hazards or times is the same in all rows; tg.contrast of "
-    "standardise(...) compares averages."
+    "After a power transformation no ratio of hazards or times is the same in all rows. Use tg.contrast() to "
+    "compare averages."
 )
 _DRAWS, _WIDE = 2000, 0.5  # of a quantile's standard error, in quantiles
 
@@ -43,7 +43,7 @@ _DRAWS, _WIDE = 2000, 0.5  # of a quantile's standard error, in quantiles
 def mass_beyond(self: Any) -> float:
     """Probability of a response of 0, or with negative powers of one without a finite value, averaged over rows.
 
-    Of the training rows; NaN where the fit holds none.
+    The average is over the training rows; NaN if the fit holds none.
 
     Returns
     -------
@@ -97,9 +97,9 @@ class BoxCoxResults(LikelihoodResults):
     r"""A regression whose response is normal after a power transformation, by ``family="boxcox"``.
 
     :math:`(y^\lambda - 1) / \lambda` is normal around the linear part with standard deviation sigma; the power lambda
-    is a parameter, ``power``, with the others' covariance. Coefficients and sigma are on the transformed scale, answers
-    of ``predict`` on that of the response, but for ``what="latent"`` and ``"terms"``. What the normal distribution has
-    below :math:`-1/\lambda` is the probability of y = 0.
+    is a parameter, ``power``, and the covariance of all parameters includes it. Coefficients and sigma are on the
+    transformed scale. Predictions are on the scale of the response, except for ``what="latent"`` and ``"terms"``. The
+    probability of the normal distribution below :math:`-1/\lambda` is the probability of y = 0.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class BoxCoxResults(LikelihoodResults):
 
     @property
     def power(self) -> float:
-        """The power that was estimated, or given, a pure number: (BC1) of the theory pages."""
+        """The power that was estimated, or given, a dimensionless number: (BC1) of the theory pages."""
         return self._parts.power
 
     mass_beyond = mass_beyond
@@ -188,7 +188,7 @@ class BoxCoxResults(LikelihoodResults):
             [ParameterGroup("coef", range(p)), ParameterGroup("value", range(p, k))],
             [*row_notes(self), *power_notes(self, [self.power])],
             formulas=scale_formula(self),
-            errors="from the observed information, the power's uncertainty in all of them",
+            errors="from the observed information and include the uncertainty of the power",
         )
 
     plot = figures.plot

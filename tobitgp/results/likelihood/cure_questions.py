@@ -1,4 +1,4 @@
-"""What is asked of a cure model about being cured."""
+"""Predictions of a cure model about being cured."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def profile_cured(results: Fit, *, interval: float = 0.95) -> tuple[float, float
     """
     level, parts = check_probability("interval", interval), results.parts
     if not parts.one_fraction or not parts.maximum.free[len(results._columns)]:
-        raise SpecError("profile_cured() is of one fraction for all rows, as of cure='~ 1'.")
+        raise SpecError("profile_cured() requires the same cured fraction for all rows (cure='~ 1').")
     drop = 0.5 * float(ndtri(0.5 + 0.5 * level)) ** 2
     error = float(np.sqrt(dense(parts.covariance)[len(results._columns), len(results._columns)]))
     return parts.profile_of_cured(error, drop)
@@ -118,7 +118,7 @@ def predict_cured(
     Raises
     ------
     SpecError
-        For an interval outside (0, 1), times that are not finite, or lacking training rows.
+        For an interval outside (0, 1), times that are not finite, or missing training rows.
     DataError, UnseenLevelError
         If the rows cannot be used.
 
@@ -154,6 +154,6 @@ def profile_note(results: Fit, alpha: float) -> list[str]:
     if np.abs(ends - wald).max() <= _FIFTH * np.ptp(wald):
         return []
     return [
-        f"The profile likelihood gives the cured fraction the interval {ends[0]:.4f} to {ends[1]:.4f}, which is to be "
-        "preferred."
+        f"The profile likelihood gives the interval {ends[0]:.4f} to {ends[1]:.4f} for the cured fraction. "
+        f"Prefer this interval."
     ]

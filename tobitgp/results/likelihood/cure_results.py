@@ -27,23 +27,22 @@ from tobitgp.typing import Frame
 
 INTERCEPT = "cured[Intercept]"
 _NOTE = (
-    "cured[...] are log odds of being cured, where times are infinite; the other coefficients are of {} of "
-    "those not cured."
+    "cured[...] are log odds of being cured (infinite times); the other coefficients belong to {} of those not cured."
 )
 
 
 class CureResults(LikelihoodResults):
     """A mixture cure model, by :func:`tobitgp.fit` with ``cure="~ terms"``.
 
-    A share of the rows, which may depend on covariates, is cured and never has the event; the times of the others are
-    those of a regression of log time, their latency. Coefficients named ``cured[...]`` are log odds of being cured.
+    A fraction of the rows, which may depend on covariates, is cured and never has the event. The times of the other
+    rows follow a regression of log time (the latency). Coefficients named ``cured[...]`` are log odds of being cured.
 
     Parameters
     ----------
     parts : CureParts
         Specification, rows and maximum.
     uncured : bool
-        Whether answers are about the times of those who are not cured.
+        Whether predictions are for the times of those who are not cured.
 
     References
     ----------
@@ -90,8 +89,8 @@ class CureResults(LikelihoodResults):
 
     def _ratio_kind(self) -> RatioKind:
         raise SpecError(
-            "Where some are cured no hazard ratio is the same at all times: predict_hazard(...) at two rows gives both "
-            "hazards over time."
+            "In a cure model no hazard ratio is the same at all times. Use predict_hazard(...) for two rows to "
+            "get both hazards over time."
         )
 
     # -- the cured ----------------------------------------------------------------------------------------------------
@@ -113,9 +112,9 @@ class CureResults(LikelihoodResults):
         Parameters
         ----------
         df, times, conditional_after, interval, exclude, id
-            As of :meth:`RegressionResults.predict_survival_function`.
+            As for :meth:`RegressionResults.predict_survival_function`.
         uncured : bool
-            Of those who are not cured, :math:`S_u(t)`.
+            Survival of those who are not cured, :math:`S_u(t)`.
 
         Returns
         -------
@@ -126,7 +125,7 @@ class CureResults(LikelihoodResults):
         Raises
         ------
         SpecError, DataError, UnseenLevelError
-            As of :meth:`RegressionResults.predict_survival_function`.
+            As for :meth:`RegressionResults.predict_survival_function`.
 
         References
         ----------
@@ -164,7 +163,7 @@ class CureResults(LikelihoodResults):
 
     def _averages(self, population: Population, sought: Sought) -> Estimated:
         if sought.what == "mean":
-            raise SpecError("Where some are cured the mean time is infinite; what='rmst' is that up to a time.")
+            raise SpecError("In a cure model the mean time is infinite. Use what='rmst', the mean up to a time.")
         return super()._averages(population, sought)
 
     def _words(self, alpha: float, kind: Any = None) -> Words:

@@ -17,7 +17,7 @@ _NONE: Mapping[str, str] = {}
 
 
 class DistributionalResults(LikelihoodResults):
-    """A regression in which other parameters than the location have formulas, by ``formulas=`` of :func:`tobitgp.fit`.
+    """A regression with formulas for parameters other than the location, by ``formulas=`` of :func:`tobitgp.fit`.
 
     Coefficients of a parameter with a formula are called ``log(shape)[z]`` where its logarithm is linear in the terms,
     and ``Q[z]`` where it is linear itself.
@@ -30,7 +30,7 @@ class DistributionalResults(LikelihoodResults):
     Raises
     ------
     SpecError
-        If `hazard_ratios` is asked for: no ratio of hazards is the same at all times.
+        If `hazard_ratios` is requested: no ratio of hazards is the same at all times.
 
     References
     ----------
@@ -55,8 +55,8 @@ class DistributionalResults(LikelihoodResults):
 
     def _ratio_kind(self) -> RatioKind:
         raise SpecError(
-            "Where other parameters than the location differ between rows no ratio of hazards is the same at all "
-            "times: predict_hazard(...) at two rows gives both hazards over time."
+            "If parameters other than the location differ between rows, no ratio of hazards is the same at all "
+            "times. Use predict_hazard(...) for two rows to get both hazards over time."
         )
 
     @property
@@ -81,7 +81,7 @@ class DistributionalResults(LikelihoodResults):
 
 
 def groups_of_formulas(parts: DistributionalParts, headings: Mapping[str, str] = _NONE) -> list[ParameterGroup]:
-    """A table of each formula of a parameter beside the location, by its label or a heading, and one of the others."""
+    """A table for each formula of a parameter other than the location, by label or heading, and one of the others."""
     names, formulas = parts.names, parts.state.formula_columns
     labels = {each.parameter: each.label for each in parts.spec.formulas} | dict(headings)
     found = [
@@ -94,6 +94,6 @@ def groups_of_formulas(parts: DistributionalParts, headings: Mapping[str, str] =
 
 
 def notes_of_logs(parts: DistributionalParts) -> list[str]:
-    """What coefficients of logarithms are."""
+    """Note on coefficients of logarithms."""
     of_logs = [each.label for each in parts.spec.formulas if each.label.startswith("log(")]
     return [f"Coefficients of {each} are differences of logarithms." for each in of_logs]

@@ -17,18 +17,19 @@ from tobitgp.results.rows import ask
 
 
 def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:
-    """Approximate change of every estimate when a row, of start-stop rows a subject, is added: one Newton step.
+    """Approximate change of every estimate when a row (or a start-stop subject) is added: one Newton step.
 
     Parameters
     ----------
     scaled : bool
-        In standard errors (dfbetas), by the observed information; with sampling weights in those of the fit.
+        Divide changes by standard errors (dfbetas) from the observed information; with sampling weights, by those of
+        the fit.
 
     Returns
     -------
     DataFrame
-        In the user's units: a row for each row of the training data, of start-stop rows for the last row of each
-        subject, a column for each parameter, those that are positive as logarithms.
+        In the user's units: a row for each row of the training data (for start-stop rows, the last row of each
+        subject), a column for each parameter, positive parameters as logarithms.
 
     Raises
     ------
@@ -57,7 +58,9 @@ def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:
         found = parts.again({}, scores=True)
     maximum = found.maximum
     if maximum.scores is None or not maximum.converged:
-        raise SpecError("The fit has not converged, so that the influence of rows on it has no meaning.")
+        raise SpecError(
+            "The fit has not converged, so that the influence of its rows has no meaning. Follow its warning first."
+        )
     weight, last = parts.rows.response.weight, parts.last_rows()
     V = dense(maximum.inverse_information)
     change = found.moved(dfbeta(maximum.scores, V, weight if last is None else weight[last]))

@@ -85,7 +85,7 @@ def _median(y: Any, share: Array, after: float | None) -> tuple[float, float]:
 
 
 def _mean(parts: LikelihoodParts, design: Design, share: Array, question: Question) -> tuple[Array, Array, Array]:
-    """The same of a question that is asked of every row."""
+    """The same for a question about every row."""
     values, gradients = [], []
     for rows in row_chunks(0, len(share), CHUNK):
         part = design.rows(rows)

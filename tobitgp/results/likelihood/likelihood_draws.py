@@ -25,7 +25,7 @@ _MORE = (1, 2, 8, 64)  # times as many, of which enough must be possible
 
 @dataclass(frozen=True, slots=True)
 class JointEstimates(JointPosterior):
-    """Of the linear predictor eta in several rows."""
+    """Joint estimates of the linear predictor eta in several rows."""
 
     parts: LikelihoodParts
 
@@ -38,7 +38,7 @@ class JointEstimates(JointPosterior):
 
     @property
     def of_training_rows(self) -> bool:
-        """As in predictions, what was seen of a new row says nothing of the parameters."""
+        """As in predictions, what was observed about a new row says nothing of the parameters."""
         return False
 
     def draw(
@@ -111,7 +111,8 @@ def draw_estimates(
     training = training_rows(parts, question)
     if not parts.maximum.converged:
         raise SpecError(
-            f"The fit has not converged, so that its estimates have no distribution that {question} could draw from."
+            f"The fit has not converged, so that {question} cannot draw from the distribution of its estimates. "
+            f"Follow its warning first."
         )
     stream, seeds = streams(len(training.labels), rng)
     return EstimateDraws(parts, *draw_changes(parts, draws, stream, question=question), seeds)
@@ -121,8 +122,8 @@ def draw_changes(parts: LikelihoodParts, draws: int, rng: np.random.Generator, *
     """Draws (k, draws) of the parameters less their estimates, and their squared length in standard deviations."""
     if not parts.has_errors:
         raise SpecError(
-            "Some estimates have no standard error, so that nothing can be drawn. conf_int() names them: leave out "
-            "their columns, or join levels."
+            "Some estimates have no standard error, so that nothing can be drawn. conf_int() shows which. Leave "
+            "out their columns, or join levels."
         )
     root = parts.draw_root
     inside = np.square(root).sum(axis=0) > 0.0
@@ -133,8 +134,8 @@ def draw_changes(parts: LikelihoodParts, draws: int, rng: np.random.Generator, *
         if len(some) == draws:
             return change[:, some], np.square(z[inside][:, some]).sum(axis=0)
     raise SpecError(
-        f"Hardly any draw of the parameters has a baseline that rises, and {question} requires draws. Give a "
-        "smaller df."
+        f"Hardly any draw of the parameters has an increasing cumulative hazard, which {question} requires. "
+        f"Give a smaller df."
     )
 
 

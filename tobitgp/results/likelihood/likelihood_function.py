@@ -27,7 +27,7 @@ def _moved(parts: LikelihoodParts, params: Array) -> Array:
     """Change (k,) of the parameters of the maximum that gives those that are reported."""
     p, names = len(parts.columns), parts.names
     if params.shape != (len(names),):
-        raise SpecError(f"params= has the shape {params.shape}; {len(names)} numbers are needed: {', '.join(names)}.")
+        raise SpecError(f"params= has the shape {params.shape}. It must have {len(names)} numbers: {', '.join(names)}.")
     positive = np.concatenate([np.zeros(p, dtype=np.bool_), parts.positive])
     if not np.isfinite(params).all() or (params[positive] <= 0.0).any():
         raise SpecError("params= must be finite, and positive for sigma and other positive parameters.")

@@ -107,14 +107,14 @@ class LikelihoodResults(Results):
     def llnull(self) -> float:
         """Maximised log likelihood with an intercept only, in nats; NaN where that has no maximum.
 
-        Formulas of other parameters stay. (REG2) of the theory pages. A cure model, or one with a parametric baseline,
-        that was loaded from a file does not know it.
+        Formulas of other parameters are kept; (REG2) of the theory pages. It is not stored in files of cure models and
+        of models with a parametric baseline.
         """
         return self._parts.null
 
     @property
     def prsquared(self) -> float:
-        """McFadden's pseudo R2, ``1 - llf / llnull``, a pure number; NaN where a likelihood is positive.
+        """McFadden's pseudo R2, ``1 - llf / llnull``, a dimensionless number; NaN where a likelihood is positive.
 
         References
         ----------
@@ -124,7 +124,7 @@ class LikelihoodResults(Results):
 
     @property
     def prsquared_vz(self) -> float:
-        """Veall and Zimmermann's pseudo R2, a pure number, which comes nearest to that of the uncensored response.
+        """Veall and Zimmermann's pseudo R2, the closest to the R2 of the uncensored response.
 
         (REG11) of the theory pages.
 
@@ -140,7 +140,7 @@ class LikelihoodResults(Results):
 
     @property
     def evidence_kind(self) -> str:
-        """A maximised likelihood, which is no evidence: ``"loglik"``."""
+        """A maximised likelihood, which is not an evidence: ``"loglik"``."""
         return "loglik"
 
     @property
@@ -171,8 +171,9 @@ class LikelihoodResults(Results):
     def lr_test(self, other: LikelihoodResults) -> WaldResults:
         """Likelihood ratio test against a smaller model of the same rows.
 
-        A model without a cured fraction is none, since it lies at the end of what the fraction may be; splines of other
-        knots are not nested either, and a Weibull baseline, a spline without inner knots, is a case of all of them.
+        A model without a cured fraction is not nested in a cure model, since its fraction is at the bound. Splines with
+        different knots are not nested either. A Weibull baseline (a spline without inner knots) is nested in all
+        splines.
 
         Parameters
         ----------
@@ -182,13 +183,13 @@ class LikelihoodResults(Results):
         Returns
         -------
         WaldResults
-            With ``statistic, pvalue, df``, pure numbers.
+            With ``statistic, pvalue, df``, dimensionless numbers.
 
         Raises
         ------
         SpecError
-            If ``other`` has no fewer parameters, a higher likelihood, or other rows, a fit holds no training rows, or
-            its weights are sampling weights.
+            If ``other`` does not have fewer parameters, has a higher likelihood or other rows, a fit holds no training
+            rows, or its weights are sampling weights.
 
         References
         ----------
@@ -213,7 +214,7 @@ class LikelihoodResults(Results):
         return "Log likelihood", f"{self.llf:.2f}"
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
-        """What summaries say of this kind of fit."""
+        """Contents of summaries for this kind of fit."""
         raise NotImplementedError
 
     def _units(self) -> IntArray | None:
@@ -297,7 +298,9 @@ class LikelihoodResults(Results):
             ends = (limits.entry, limits.exit) if window.any() else None
         if what == "conditional":
             if len(exclude):
-                raise SpecError("what='conditional' is given the observed response as a whole. Leave exclude= out.")
+                raise SpecError(
+                    "what='conditional' conditions on the observed response with all terms. Leave exclude= out."
+                )
             asked, seen = self._seen(new, asked)
             ends = seen.within_window
         size, stream = read_draws(draws, rows=len(asked.index)), generator(rng)

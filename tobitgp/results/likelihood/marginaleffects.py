@@ -19,7 +19,7 @@ from tobitgp.results.fit import Fit
 from tobitgp.results.rows import Limits, ask, no_limits
 from tobitgp.typing import Array
 
-_LIMITS = "_limit_lower", "_limit_upper", "_entry", "_exit"  # columns beside those of the data
+_LIMITS = "_limit_lower", "_limit_upper", "_entry", "_exit"  # columns in addition to those of the data
 
 
 def to_marginaleffects(
@@ -31,24 +31,24 @@ def to_marginaleffects(
     above: float | None = None,
     times: float | None = None,
 ) -> Any:
-    """The fit as the package marginaleffects takes it: ``avg_slopes``, ``avg_comparisons``, ``predictions`` and others.
+    """The fit for the package marginaleffects: ``avg_slopes``, ``avg_comparisons``, ``predictions`` and others.
 
-    It needs ``pip install marginaleffects "polars<2"``, which this package does not bring. Factors are there by the
-    names of their levels, as text. Rows count once: give frequency weights by its ``wts=``. Standard errors are by its
-    own forward differences, of three or four digits in slopes, the more with ``eps_vcov=1e-5``.
+    Install it with ``pip install marginaleffects "polars<2"``; it is not a dependency of this package. Levels of
+    factors appear as text. Rows count once: give frequency weights by its ``wts=``. Standard errors use its forward
+    differences, which give three or four digits for slopes, and more with ``eps_vcov=1e-5``.
 
     Parameters
     ----------
     what : str
-        What is predicted, as of :meth:`marginal_effects`, but for ``"conditional"``.
+        Quantity to predict, as for :meth:`marginal_effects`, except ``"conditional"``.
     q, below, above, times : float, optional
-        As of :meth:`marginal_effects`: the order of a quantile, a probability; a limit or a time, on the scale of the
+        As for :meth:`marginal_effects`: the order of a quantile, a probability; a limit or a time, on the scale of the
         response.
 
     Returns
     -------
     ModelAbstract
-        Of marginaleffects; parameters of the noise scale count as logarithms.
+        Model for marginaleffects; parameters of the noise scale are on the log scale.
 
     Raises
     ------
@@ -71,14 +71,17 @@ def to_marginaleffects(
         import polars as pl
         from marginaleffects.classes.model import ModelAbstract, ModelVault
     except ImportError as error:
-        message = "to_marginaleffects() needs the package: pip install marginaleffects 'polars<2'."
+        message = "to_marginaleffects() requires the package marginaleffects: pip install marginaleffects 'polars<2'."
         raise SpecError(message) from error
     parts = results.parts
     asked = read_asked(parts.family.log_time, what, "dydx", q, below, above, times)
     if asked.what == "conditional":
-        raise SpecError("what='conditional' is given the observed response. Choose what='observed' or 'uncensored'.")
+        raise SpecError(
+            "what='conditional' conditions on the observed response and is not supported here. "
+            "Choose what='observed' or 'uncensored'."
+        )
     if parts.covariates is None:
-        raise SpecError("to_marginaleffects() needs the training rows, which this fit does not hold.")
+        raise SpecError("to_marginaleffects() requires the training rows, which this fit does not hold.")
     levels = {name: column_levels(parts, name) for name in parts.facts.columns}
     factors = {
         name: {_shown(each): each for each in known}

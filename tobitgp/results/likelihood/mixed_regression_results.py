@@ -25,9 +25,9 @@ from tobitgp.typing import Array, Frame
 class MixedRegressionResults(LikelihoodResults):
     """A mixture of regressions, by :func:`tobitgp.fit` with ``y ~ mixture(2, x)``.
 
-    Each row is of one of K components, which have coefficients and scales of their own. The coefficients of the first
-    have the names of the columns, those of the second are called ``location_2[x]``; ``odds_2`` is the weight of the
-    second component over that of the first. Components are ordered by the average of their locations.
+    Each row belongs to one of K components, each with its own coefficients and scale. The coefficients of the first
+    component have the names of the columns; those of the second are called ``location_2[x]``. ``odds_2`` is the weight
+    of the second component divided by that of the first. Components are ordered by the average of their locations.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class MixedRegressionResults(LikelihoodResults):
     Raises
     ------
     SpecError
-        If `hazard_ratios` is asked for, since no ratio of hazards is the same at all times, or `plot_terms`, since each
-        component has terms.
+        If `hazard_ratios` is requested, since no ratio of hazards is the same at all times, or `plot_terms`, since each
+        component has its own terms.
 
     References
     ----------
@@ -75,8 +75,8 @@ class MixedRegressionResults(LikelihoodResults):
 
     def _ratio_kind(self) -> RatioKind:
         raise SpecError(
-            "No ratio of hazards of a mixture of regressions is the same at all times. predict_hazard() has hazards "
-            "over time."
+            "In a mixture of regressions no ratio of hazards is the same at all times. Use predict_hazard() for "
+            "hazards over time."
         )
 
     @property
@@ -90,7 +90,7 @@ class MixedRegressionResults(LikelihoodResults):
 
     @property
     def components(self) -> pd.DataFrame:
-        """A row for each component: its weight, and its parameters, of those with a formula the coefficients.
+        """A row for each component: its weight and its parameters, or their coefficients if they have a formula.
 
         Locations and scales are those of the response, or of its logarithm in families of positive values. Weights that
         differ between rows are averaged over those of the fit.
@@ -144,9 +144,9 @@ class MixedRegressionResults(LikelihoodResults):
         Parameters
         ----------
         x : str, optional
-            Column of numbers or dates; the first one of the formula without. Others are held at a typical value.
+            Column of numbers or dates; by default the first one of the formula. Others are held at a typical value.
         ax : matplotlib axes, optional
-            To draw on; new ones without.
+            Axes to draw on; new axes by default.
 
         Returns
         -------
@@ -155,7 +155,7 @@ class MixedRegressionResults(LikelihoodResults):
         Raises
         ------
         SpecError
-            If ``x`` is no such column, ``ax`` is no matplotlib axes, or the fit holds no training rows.
+            If ``x`` is not such a column, ``ax`` is not a matplotlib axes object, or the fit holds no training rows.
 
         Examples
         --------

@@ -48,11 +48,11 @@ _RATIOS = {"hazard": "hazard ratio", "odds": "odds ratio"}
 
 
 class ParametricHazardResults(LikelihoodResults):
-    """A parametric baseline with linear terms, by :func:`tobitgp.fit` with ``family=tg.PH("spline")`` and its kin.
+    """A parametric baseline with linear terms, by :func:`tobitgp.fit` with ``family=tg.PH("spline")`` etc.
 
     Coefficients are log hazard ratios, log odds ratios of the event with ``link="odds"``, and differences of the probit
-    with ``link="probit"``. With ``strata(g)`` each level has parameters of the baseline of its own. With a frailty they
-    are given that, and predictions are averages over the frailty of a new group.
+    with ``link="probit"``. With ``strata(g)`` each level has its own parameters of the baseline. With a frailty,
+    coefficients are conditional on it, and predictions average over the frailty of a new group.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class ParametricHazardResults(LikelihoodResults):
         return np.exp(np.array(getattr(self._parts.baseline, "knots", ()))).tolist()
 
     def frailties(self, *, interval: float | None = 0.95) -> pd.DataFrame:
-        """Frailties of the groups given what was seen of them, at the estimates of all parameters.
+        """Frailties of the groups given their observations, at the estimates of all parameters.
 
         Parameters
         ----------
@@ -98,8 +98,8 @@ class ParametricHazardResults(LikelihoodResults):
         Returns
         -------
         DataFrame
-            A row for each group; columns ``estimate, se, lower, upper``: factors of the hazard, pure numbers, 1 on
-            average.
+            A row for each group; columns ``estimate, se, lower, upper``: factors of the hazard, dimensionless numbers,
+            1 on average.
 
         Raises
         ------
@@ -124,7 +124,7 @@ class ParametricHazardResults(LikelihoodResults):
 
         level, parts = check_level(interval), self._parts
         if parts.frailties is None:
-            raise SpecError("This model has no frailty; tg.PH('weibull', frailty='gamma') with (1 | g) has.")
+            raise SpecError("This model has no frailty. Use tg.PH('weibull', frailty='gamma') with (1 | g).")
         shape, rate = parts.frailties.T
         table = pd.DataFrame({"estimate": shape / rate, "se": np.sqrt(shape) / rate})
         if level is not None:
@@ -140,12 +140,13 @@ class ParametricHazardResults(LikelihoodResults):
         Parameters
         ----------
         terms : bool
-            Whether a term is tested as a whole, or each of its columns by itself.
+            Whether a term is tested as a whole, or each of its columns alone.
 
         Returns
         -------
         DataFrame
-            A row for each linear term, or column, and ``GLOBAL`` for all; columns ``chisq, df, p``, pure numbers.
+            A row for each linear term, or column, and ``GLOBAL`` for all; columns ``chisq, df, p``, dimensionless
+            numbers.
 
         Raises
         ------
@@ -167,11 +168,11 @@ class ParametricHazardResults(LikelihoodResults):
         """
         parts = self._parts
         if parts.link != "hazard":
-            raise SpecError(f"proportionality() tests hazards, and these are not proportional: link={parts.link!r}.")
+            raise SpecError(f"proportionality() is for hazards, which are not proportional with link={parts.link!r}.")
         if parts.frailty is not None:
-            raise SpecError("proportionality() takes rows as independent, and these share frailties.")
+            raise SpecError("proportionality() requires independent rows, and these rows share frailties.")
         if not self._one_sided:
-            raise SpecError("proportionality() takes rows that are exact or right-censored, entered late or not.")
+            raise SpecError("proportionality() requires exact or right-censored rows, with or without late entry.")
         training = training_rows(parts, "proportionality()")
         at = training.design, at_risk(training.response), -parts.predictors(training.design)[0]
         return proportionality_table(parts, parts.written, *at, terms=terms, clusters=parts.clusters)
@@ -210,8 +211,8 @@ class ParametricHazardResults(LikelihoodResults):
     def _ratio_kind(self) -> RatioKind:
         if self._parts.link == "probit":
             raise SpecError(
-                "link='probit' has neither hazard nor odds ratios that are the same at all times: predict_hazard(...) "
-                "at two rows gives both hazards over time."
+                "link='probit' has neither hazard nor odds ratios that are the same at all times. Use "
+                "predict_hazard(...) for two rows to get both hazards over time."
             )
         return RatioKind(HAZARD if self._parts.link == "hazard" else ODDS, 1.0)
 
@@ -272,7 +273,7 @@ class ParametricHazardResults(LikelihoodResults):
         return self.plot_hazard(df=typical_rows(self._parts), interval=interval)
 
     def _own_terms(self) -> list[str]:
-        """Terms of the log hazard beside the baseline."""
+        """Terms of the log hazard other than the baseline."""
         names = [term.name for term in model_terms(self._parts) if not term.is_offset]
         return [name for name in names if self._parts.written.is_own(name)]
 
@@ -292,11 +293,11 @@ class ParametricHazardResults(LikelihoodResults):
 
     def _refuse_dependent(self, question: str) -> None:
         if self._parts.frailty is not None:
-            raise SpecError(f"{question} takes rows as independent, and these share frailties.")
+            raise SpecError(f"{question} requires independent rows, and these rows share frailties.")
 
     def _units(self) -> IntArray | None:
         if self._parts.of_subjects:
-            raise SpecError("bootstrap() draws subjects, of which this fit keeps no column: give it as groups=.")
+            raise SpecError("bootstrap() draws subjects, and this fit does not store their column. Give it as groups=.")
         return None
 
     def _term_tests(self) -> Iterator[tuple[str, TermTest]]:
@@ -304,7 +305,10 @@ class ParametricHazardResults(LikelihoodResults):
 
     def _averages(self, population: Population, sought: Sought) -> Estimated:
         if sought.what == "mean" and self._defective:
-            raise SpecError("Where some never have the event the mean time is infinite; what='rmst' is that up to one.")
+            raise SpecError(
+                "If some subjects never have the event, the mean time is infinite. Use what='rmst', "
+                "the mean up to a time."
+            )
         return super()._averages(population, sought)
 
     @property
@@ -321,7 +325,7 @@ class ParametricHazardResults(LikelihoodResults):
             title = hazard_title(parts.link, "with a gamma frailty")
             facts.append(("Frailty:", f"{parts.frailty}, {len(parts.groups)} groups"))
             notes.append(
-                "Coefficients are given the frailty, of mean 1 and variance theta; predictions average over it."
+                "Coefficients are conditional on the frailty (mean 1, variance theta); predictions average over it."
             )
         ratios = [i for i in range(p) if parts.link in _RATIOS and parts.written.is_own(names[i])]
         coefficients = ParameterGroup("coef", range(p), _RATIOS.get(parts.link, ""), ratios)
@@ -336,7 +340,7 @@ class ParametricHazardResults(LikelihoodResults):
 
 
 def _baseline_note(results: ParametricHazardResults) -> str:
-    """What the parameters of the baseline are."""
+    """Note on the parameters of the baseline."""
     if results.knots:
         shown = ", ".join(f"{knot:.4g}" for knot in np.unique(results.knots))
         return f"The baseline is a natural cubic spline of log time with knots at the times {shown}."

@@ -30,14 +30,14 @@ class TimesOfBaseline(TimesWithin):
     defective: bool
 
     def percentile(self, p: float, after: Array | None) -> Array:
-        """See `Times`; says so where survival does not fall so far."""
+        """See `Times`; warns where survival does not fall so far."""
         found = super(TimesOfBaseline, self).percentile(p, after)
         if self.defective:
             warn_infinite(found)
         return found
 
     def mean(self) -> Array:
-        """See `Times`; says so where it is infinite."""
+        """See `Times`; warns where it is infinite."""
         found = super(TimesOfBaseline, self).mean()
         if self.defective:
             warn_infinite(found)
@@ -45,11 +45,11 @@ class TimesOfBaseline(TimesWithin):
 
 
 def warn_infinite(times: Array) -> None:
-    """Say that some rows may never have the event."""
+    """Warn that some rows may never have the event."""
     if np.isposinf(times).any():
         warnings.warn(
-            "The hazard falls so fast that some never have the event (a negative shape): survival does not fall far "
-            "enough, and some times are infinite. Use predict_restricted_mean(t=), which is finite.",
+            "The hazard decreases so fast (negative shape) that some subjects never have the event. Survival "
+            "does not fall far enough, and some times are infinite. Use predict_restricted_mean(t=), which is finite.",
             BoundaryWarning,
             stacklevel=user_level(),
         )

@@ -21,26 +21,26 @@ _IMPOSSIBLE = 1e6  # nats below the maximum
 def profile_interval(results: Fit, name: str, alpha: float = 0.05) -> tuple[float, float]:
     """Interval of a parameter by the profile likelihood, which need not be symmetric.
 
-    It holds the values that a likelihood ratio test does not reject, the other parameters at their best for each.
+    It contains the values that a likelihood ratio test does not reject, with the other parameters maximised at each.
 
     Parameters
     ----------
     name : str
         One of ``params``.
     alpha : float
-        Probability left out of the interval.
+        Significance level: the interval has probability ``1 - alpha``.
 
     Returns
     -------
     tuple of float
-        Lower and upper end, in the units of the parameter; infinite, or 0 of sigma and df, where the likelihood falls
-        no further. Equal where the parameter is fixed.
+        Lower and upper end, in the units of the parameter; infinite (or 0 for sigma and df) if the likelihood does not
+        fall far enough. Both are equal if the parameter is fixed.
 
     Raises
     ------
     SpecError
-        For another name, an ``alpha`` outside (0, 1), a robust covariance, which does not take the likelihood for
-        true, or a fit that has not converged or holds no training rows.
+        For an unknown name, an ``alpha`` outside (0, 1), a robust covariance, which does not assume a correct
+        likelihood, or a fit that has not converged or holds no training rows.
 
     References
     ----------
@@ -63,9 +63,9 @@ def profile_interval(results: Fit, name: str, alpha: float = 0.05) -> tuple[floa
     check_unambiguous("profile_interval()", [name], names)
     why = "" if parts.maximum.converged else "this fit has not converged"
     if parts.cov_type != "nonrobust":
-        why = f"cov_type={parts.cov_type!r} does not take the likelihood for true; use conf_int(), or bootstrap()"
+        why = f"cov_type={parts.cov_type!r} does not assume a correct likelihood; use conf_int() or bootstrap()"
     if why:
-        raise SpecError(f"Profile-likelihood intervals are of a maximum: {why}.")
+        raise SpecError(f"Profile-likelihood intervals require a maximum of the likelihood: {why}.")
     place = names.index(name)
     value = float(results.params.iloc[place])
     if not parts.maximum.free[place]:

@@ -78,7 +78,7 @@ class RegressionResults(LikelihoodResults):
 
     @property
     def df_model(self) -> float:
-        """Number of estimated parameters beside the intercept and those of the noise."""
+        """Number of estimated parameters other than the intercept and those of the noise."""
         return estimated_slopes(self._parts)
 
     # -- what questions need ------------------------------------------------------------------------------------------
@@ -118,14 +118,14 @@ class RegressionResults(LikelihoodResults):
 
 
 def estimated_slopes(parts: LikelihoodParts) -> float:
-    """Number of estimated coefficients of the location beside the intercept."""
+    """Number of estimated coefficients of the location other than the intercept."""
     return float(
         sum(free and name != "Intercept" for name, free in zip(parts.columns, parts.maximum.free, strict=False))
     )
 
 
 def regression_words(results: Any, alpha: float) -> Words:
-    """What a summary says of a regression."""
+    """Contents of the summary of a regression."""
     p, k, positive = len(results._columns), len(results._names), results._parts.family.log_time
     coefficients = ParameterGroup("coef", range(p), "exp(coef)", range(p if positive else 0))
     scale = []

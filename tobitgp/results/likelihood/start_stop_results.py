@@ -40,8 +40,9 @@ class HistoryTimes(Times):
 class StartStopResults(LikelihoodResults):
     """Accelerated failure times of subjects whose covariates change, by :func:`tobitgp.fit` with ``id=``.
 
-    Predictions of a row are those of a subject who always had its covariates; those with ``id=`` go along its rows.
-    Residuals and likelihoods of a row are given the past of its subject, and add up to those of this.
+    Predictions of a row are those of a subject with constant covariates; with ``id=`` they follow the rows of a
+    subject. Residuals and likelihoods of a row are conditional on the past of its subject; they add up to those of the
+    subject.
 
     Parameters
     ----------
@@ -71,14 +72,14 @@ class StartStopResults(LikelihoodResults):
 
     @property
     def df_model(self) -> float:
-        """Number of estimated parameters beside the intercept and those of the noise."""
+        """Number of estimated parameters other than the intercept and those of the noise."""
         return estimated_slopes(self._parts)
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
         words, parts = regression_words(self, alpha), self._parts
         note = (
             f"{parts.facts.n} rows (start, stop] of {parts.subjects} subjects by {parts.id!r}, with "
-            f"{parts.facts.counts['exact']} events: a subject's time passes by the covariates of each row."
+            f"{parts.facts.counts['exact']} events: covariates change along the time of a subject."
         )
         return replace(words, notes=[*noted("rows", [note]), *words.notes])
 
@@ -87,9 +88,9 @@ class StartStopResults(LikelihoodResults):
 
     def _ratio_kind(self) -> RatioKind:
         raise SpecError(
-            "Where covariates change the ratio of hazards depends on the time and on the past, in this model "
-            "exp(-coef) at the moment of a change and another one later: predict_hazard(df, times, id=...) has hazards "
-            "along a path, and family='ph' a model in which their ratio stays."
+            "If covariates change, the ratio of hazards depends on the time and on the past: in this model it "
+            "is exp(-coef) at the moment of a change and differs later. Use predict_hazard(df, times, id=...) "
+            "for hazards along a path, or family='ph' for constant ratios."
         )
 
     def _scores(self, df: Frame, scoring_method: str) -> Scores:
@@ -110,7 +111,7 @@ class StartStopResults(LikelihoodResults):
 
     def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
         raise SpecError(
-            "what='conditional' requires one row for each subject, and these rows are parts of a path. Use "
+            "what='conditional' requires one row per subject, and these rows are parts of a path. Use "
             "predict_survival_function(df, times, id=...) along the path."
         )
 

@@ -1,1 +1,1 @@
-"""What users ask of a fitted mixture."""
+"""Methods of a fitted mixture."""

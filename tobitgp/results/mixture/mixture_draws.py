@@ -25,7 +25,7 @@ from tobitgp.mixture.family import blocks
 from tobitgp.mixture.predictive import draw_between
 from tobitgp.typing import Array, IntArray
 
-_FEWEST = 1000  # draws among which those that are asked for are chosen
+_FEWEST = 1000  # draws from which the requested ones are chosen
 _LEVELS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
 _RIDGE = 0.003
 _STEPS = 50
@@ -69,8 +69,8 @@ def _by_scores(fit: MixtureFit, V: Array, draws: int, rng: np.random.Generator) 
     if unknown:
         remedy = "fit fewer components, or draw" if fit.k > 1 else "draw"
         raise SpecError(
-            f"The rows do not determine {', '.join(unknown)}, so that there is nothing to draw them from; {remedy} "
-            "single values at the estimates by predictive.rvs()."
+            f"The rows do not determine {', '.join(unknown)}, so that they cannot be drawn; {remedy} single "
+            f"values at the estimates by predictive.rvs()."
         )
     family, k, theta, weights = fit.model.family, fit.k, fit.theta, fit.weights
     slopes, values = family.point_estimates(theta, fit.units)[1], np.stack(list(fit.parameters.values()))
@@ -87,9 +87,9 @@ def _by_scores(fit: MixtureFit, V: Array, draws: int, rng: np.random.Generator) 
 
 
 def _tilted(fit: MixtureFit, w: Array, theta: Array, number: int) -> IntArray:
-    """Which of the draws to take, as many as asked for, so that their mean distribution is the predictive one.
+    """Which of the draws to take, as many as requested, so that their mean distribution is the predictive one.
 
-    Components that the rows hardly tell apart have errors beyond where the likelihood is normal, and the mean over
+    Components that the rows hardly distinguish have errors beyond where the likelihood is normal, and the mean over
     such draws is another distribution than the rows have. The tilt is the one of least relative entropy.
     """
     predictive = fit.predictive()

@@ -57,11 +57,11 @@ def predict_mixture(
         questions = {what: observed(False, *asked.limits())}
     else:
         questions = {key: make(support != "real", asked) for key, make in asks.items()}
-        if support == "counts":  # which a logarithm would leave a rounding error beside whole numbers
+        if support == "counts":  # since a logarithm would leave rounding errors in whole numbers
             questions |= {key: asks[key](False, asked) for key, one in questions.items() if one.response}
     if bands and support == "counts" and any(question.response for question in questions.values()):
         raise SpecError(
-            f"what={what!r} of counts is a whole number without standard error; ask what='prob' with its interval."
+            f"what={what!r} of counts is a whole number without standard error. Use what='prob' with interval=."
         )
     posterior, n = posterior_of(fit, covariance_of(parts) if bands else None), int(asked.usable.sum())
     tables = {key: _answer(posterior, question, n, level, se=bool(se)) for key, question in questions.items()}
@@ -94,7 +94,7 @@ def finite_mean(fit: MixtureFit, instead: str) -> float:
 
 
 def component_table(parts: MixtureParts, new: Frame | None, asked: Asked) -> pd.DataFrame:
-    """Probabilities of the components, columns 1 to K; the weights where nothing is known of a row."""
+    """Probabilities of the components, columns 1 to K; the weights where nothing is known about a row."""
     fit = parts.fit
     values = asked.spread(np.tile(fit.weights, (int(asked.usable.sum()), 1)))
     if new is None or set(parts.spec.names("response")) <= set(column_names(new)):
@@ -138,7 +138,7 @@ class MixtureTimes(Times):
 
 
 def times_of_rows(parts: MixtureParts, df: Frame | None, exclude: Any = (), *, bands: bool) -> TimeRows:
-    """Rows that curves are asked for; one, called 0, without any."""
+    """Rows whose curves are requested; one, called 0, without any."""
     find_terms(parts, exclude)
     index = pd.RangeIndex(1) if df is None else read_table(df, []).index
     posterior = posterior_of(parts.fit, covariance_of(parts) if bands else None)

@@ -55,7 +55,7 @@ def selection_table(results: Results) -> pd.DataFrame:
     """The numbers of components that were tried, best first."""
     tried = results.parts.tried
     if tried is None:
-        raise SpecError("One number of components was fitted; mixture(range(1, 7)) tries several.")
+        raise SpecError("Only one number of components was fitted. Use mixture(range(1, 7)) to try several.")
     index = pd.Index(tried.numbers, name="components")
     kinds = [results.evidence_kind if tried.by == "log_evidence" else tried.by] * len(index)
     n = np.full(len(index), results.nobs)
@@ -66,10 +66,10 @@ class MixtureResults(Results):
     """A mixture fitted to censored rows, by variational Bayes or by maximum likelihood.
 
     Made by :func:`tobitgp.fit` from ``y ~ mixture(2)``. Components are ordered by their means, those of a Dirichlet
-    process that hold no rows last. Standard errors are by linear response, which allows for what censoring hides;
-    those of the variational posterior itself, too small where rows are censored, are had by ``kind="vb"``. Intervals
-    have the shape of each family's posterior with the information that is left: gamma of a rate, Student's t of a mean
-    and of the log of an sd, normal of weights' logits.
+    process that hold no rows last. Standard errors are by linear response, which accounts for censoring. Those of the
+    variational posterior, which are too small if rows are censored, are available with ``kind="vb"``. Intervals have
+    the shape of each posterior, adjusted for censoring: gamma for a rate, Student-t for a mean and for the log of an
+    sd, normal for logits of weights.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class MixtureResults(Results):
     MixtureResults: Surv(time, event) ~ mixture(2)
       weibull, 2 components, method vbcm: 165 rows exact, 63 right-censored, 0 dropped
       log evidence -1164.16 (elbo), converged
-      llf, aic and bic are NaN of a posterior; compare fits by log_evidence
+      llf, aic and bic are NaN for a posterior; compare fits by log_evidence
     >>> res.params.round(2).to_dict()
     {'weight[1]': 0.68, 'weight[2]': 0.32, 'scale[1]': 421.43, 'scale[2]': 407.54, 'shape[1]': 1.56, 'shape[2]': 0.98}
     """
@@ -118,7 +118,7 @@ class MixtureResults(Results):
         return Linear(np.ones(1), found.value[None], found.V[None], np.diag(found.V) == 0.0), self._names
 
     def _term_tests(self) -> Iterator[Any]:
-        raise SpecError("A mixture has no terms to be tested; wald_test() takes hypotheses about its parameters.")
+        raise SpecError("A mixture has no terms to test. Use wald_test() for hypotheses about its parameters.")
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
         from tobitgp.report.mixture_summary import mixture_words
@@ -146,7 +146,7 @@ class MixtureResults(Results):
 
     @property
     def components(self) -> pd.DataFrame:
-        """A row for each component: weight, parameters in the user's units, rows it explains, exact ones among them.
+        """A row for each component: weight, parameters in the user's units, expected rows and uncensored rows.
 
         Examples
         --------
@@ -178,9 +178,9 @@ class MixtureResults(Results):
 
     @property
     def elbo(self) -> float:
-        """Evidence lower bound in nats, for one order of the components; NaN by maximum likelihood.
+        """Evidence lower bound in nats, for one order of the components; NaN for maximum likelihood.
 
-        Of the response as written; Kohjima et al. (2019), equation 32, and (MIX5) of the theory pages.
+        It is for the response as written; Kohjima et al. (2019), equation 32, and (MIX5) of the theory pages.
         """
         return self._parts.fit.elbo
 
@@ -188,8 +188,8 @@ class MixtureResults(Results):
     def log_evidence(self) -> float:
         """``elbo + log K!`` in nats: K! orders of the components are the same mixture, and each has that bound.
 
-        It compares numbers of components, (MIX17) of the theory pages. A Dirichlet process has its components in order
-        of their sticks, and nothing is added. NaN by maximum likelihood.
+        It compares numbers of components, (MIX17) of the theory pages. The components of a Dirichlet process are
+        ordered by their sticks, and nothing is added. NaN for maximum likelihood.
         """
         return self._parts.log_evidence
 
@@ -210,11 +210,11 @@ class MixtureResults(Results):
 
     @property
     def converged(self) -> bool:
-        """Whether the ascent came to a standstill, or stochastic steps without further passes levelled off.
+        """Whether the ascent converged, or the bound of stochastic steps without further passes has levelled off.
 
-        The latter is judged from the path of the bound in ``fit_history``: its mean over the last quarter of the steps
-        is above that of the quarter before, and its standard deviation in the last quarter is, by less than 0.1 nat or
-        0.1 nat per 1000 rows; (SVB5) of the theory pages.
+        Stochastic steps are judged from the path of the bound in ``fit_history``: the mean over the last quarter of the
+        steps exceeds that of the quarter before by less than 0.1 nat (or 0.1 nat per 1,000 rows), and the standard
+        deviation in the last quarter is below the same limit; (SVB5) of the theory pages.
         """
         return self._parts.fit.converged
 
@@ -226,10 +226,10 @@ class MixtureResults(Results):
     def fit_history(self) -> pd.DataFrame:
         """The last ascent, a row for each accepted pass: columns ``pass`` and ``elbo``, or ``log_likelihood``.
 
-        By ``method="svbcm"`` the path of the bound along the stochastic steps is before it: columns ``stage``
+        With ``method="svbcm"`` the path of the bound along the stochastic steps comes first: columns ``stage``
         (``"steps"``, then ``"passes"``), ``step``, ``pass`` and ``elbo``, at the start and after each hundredth of the
-        steps. It is evaluated on all rows, or on 20,000 spread evenly over more of them, and is not smoothed: no noise
-        of batches is in it but that of the steps themselves.
+        steps. It is evaluated on all rows, or on 20,000 evenly spaced rows of larger data, and is not smoothed. It has
+        no noise from batches except that of the steps themselves.
         """
         return history_table(self._parts)
 
@@ -247,7 +247,7 @@ class MixtureResults(Results):
         Raises
         ------
         UnavailableError
-            By ``method="em"``, which has no posterior.
+            For ``method="em"``, which has no posterior.
 
         References
         ----------
@@ -267,10 +267,10 @@ class MixtureResults(Results):
         return posterior_table(self._parts.fit, model)
 
     def elbo_rows(self) -> pd.Series[float]:
-        """Shares of the training rows in the evidence lower bound, in nats.
+        """Contributions of the training rows to the evidence lower bound, in nats.
 
-        The share of a row is its part of the first sum of (MIX5), times its weight, less its weight's share of all
-        Kullback-Leibler divergences. The shares sum to ``elbo``. Rows that the model describes badly have low shares.
+        The contribution of a row is its part of the first sum of (MIX5), times its weight, minus its weighted share of
+        all Kullback-Leibler divergences. Contributions sum to ``elbo``. Rows that fit the model badly have low values.
 
         Returns
         -------
@@ -282,7 +282,7 @@ class MixtureResults(Results):
         SpecError
             If the fit holds no training rows.
         UnavailableError
-            By ``method="em"``, which has no bound.
+            For ``method="em"``, which has no bound.
 
         References
         ----------
@@ -315,9 +315,9 @@ class MixtureResults(Results):
 
     @property
     def selection(self) -> pd.DataFrame:
-        """The numbers of components that ``mixture(range(...))`` tried, best first, as :func:`tobitgp.compare` has it.
+        """The numbers of components that ``mixture(range(...))`` tried, best first, as in :func:`tobitgp.compare`.
 
-        ``value`` is ``log_evidence``, or the BIC by maximum likelihood; ``weight`` the posterior probability of the
+        ``value`` is ``log_evidence``, or the BIC for maximum likelihood; ``weight`` is the posterior probability of the
         number under equal prior probabilities: (MIX17) of the theory pages.
 
         Raises
@@ -355,8 +355,8 @@ class MixtureResults(Results):
     def predictive(self) -> Predictive:
         """Distribution of a new value, as scipy's: ``pdf, logpdf, cdf, sf, hazard, ppf, rvs, mean, var``.
 
-        Exact: parameters are integrated over their posterior, which makes components Student's t, Lomax, Burr (at the
-        estimated shape) or negative binomial; by maximum likelihood components are at their estimates.
+        It is exact: parameters are integrated over their posterior, which makes components Student-t, Lomax, Burr (at
+        the estimated shape) or negative binomial. For maximum likelihood, components are at their estimates.
 
         References
         ----------

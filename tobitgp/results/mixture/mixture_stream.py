@@ -28,21 +28,21 @@ from tobitgp.typing import Frame
 class MixtureStream:
     """A mixture fitted by stochastic variational Bayes to batches of rows.
 
-    A stream answers from its first row on, whatever that is. The first rows are kept, until 500 of them are exact or
-    interval-censored, or there are 5,000: until then the fit is that of these rows, by passes over them. They set the
-    units and the default prior. Each later batch is one step along natural parameters, of length
-    ``(delay + t)^-forgetting``, and is not kept; t is the number of batches of its weight that the rows so far would
-    make. With ``SVBCM(delay=0, forgetting=1)`` all rows count alike, and the end is nearest to a fit of all rows; the
-    default forgets early rows. There are no standard errors and no evidence, which need all rows.
+    A stream can predict from its first row on. The first rows are stored until 500 of them are exact or
+    interval-censored, or there are 5,000. Until then the fit makes passes over these rows. They determine the units and
+    the default prior. Each later batch is one step along natural parameters, of length ``(delay + t)^-forgetting``, and
+    is not stored; t is the total weight so far divided by the weight of the batch. With ``SVBCM(delay=0,
+    forgetting=1)`` all rows count equally, and the result is closest to a fit of all rows; the default forgets early
+    rows. Standard errors and evidence are not available, since they require all rows.
 
     Parameters
     ----------
     formula : str
-        As ``"Surv(time, event) ~ mixture(2)"``, with one number of components or ``mixture("dp")``.
+        For example ``"Surv(time, event) ~ mixture(2)"``, with one number of components or ``mixture("dp")``.
     family : {"gaussian", "lognormal", "exponential", "poisson", "weibull"}
-        Of the components.
+        Family of the components.
     method : SVBCM, optional
-        Step lengths and kind of statistics; its batch size and polish have no say.
+        Step lengths and kind of statistics; its batch size and polish are not used.
     priors : mapping of str to float, optional
         As in :func:`tobitgp.fit`.
     weights : str, optional
@@ -50,14 +50,14 @@ class MixtureStream:
     missing : {"drop", "raise"}
         Leave out rows with missing values, or raise a DataError.
     total : float, optional
-        Frequency weights of all rows there will be, summed, where it is known; what was seen replaces it otherwise.
+        Total frequency weight of all rows in the stream, if known; by default the total so far.
     rng : int or numpy Generator, optional
-        None is deterministic.
+        None gives the same result every time.
 
     Raises
     ------
     FormulaError, SpecError
-        If the formula or an option makes no sense.
+        If the formula or an option is invalid.
 
     References
     ----------
@@ -92,11 +92,11 @@ class MixtureStream:
         rng: int | np.random.Generator | None = None,
     ):
         if method is not None and not isinstance(method, SVBCM):
-            raise SpecError(f"method={method!r}: a stream takes steps by tg.SVBCM(...).")
+            raise SpecError(f"method={method!r}: a stream requires method=tg.SVBCM(...).")
         if total is not None and (isinstance(total, bool) or not isinstance(total, Real) or not 0.0 < total < np.inf):
-            raise SpecError(f"total={total!r}: the weight of all rows there will be, a positive number, is needed.")
+            raise SpecError(f"total={total!r}: total must be a positive number, the weight of all rows in the stream.")
         if weights is not None and not isinstance(weights, str):
-            raise SpecError(f"weights={weights!r}: the name of a column is needed, since rows come in batches.")
+            raise SpecError(f"weights={weights!r}: weights must be the name of a column, since rows come in batches.")
         if not isinstance(missing, str) or missing not in ("drop", "raise"):
             raise SpecError(f"missing={missing!r} is not supported; choose 'drop' or 'raise'.")
         self._family = resolve_mixture_family(family)
@@ -115,12 +115,12 @@ class MixtureStream:
 
     @reads_frames
     def partial_fit(self, data: Frame) -> MixtureStream:
-        """Learn from one more batch.
+        """Update the fit with one more batch.
 
         Parameters
         ----------
         data : DataFrame or dict of columns
-            Never modified, nor kept.
+            Not modified and not stored.
 
         Returns
         -------
@@ -130,9 +130,9 @@ class MixtureStream:
         Raises
         ------
         SpecError
-            If rows have windows: late entry, or truncation.
+            If rows have late entry or truncation.
         DataError
-            If the batch cannot be used; what was learned before stays as it is.
+            If the batch cannot be used; the fit does not change then.
         FormulaError
             If it lacks a column.
 
@@ -155,7 +155,7 @@ class MixtureStream:
         training = prepare(spec, data, weights=self._weights, missing=self._missing)
         if training.response.window is not None:
             raise SpecError(
-                "MixtureStream takes no truncated rows, nor late entry. Use tg.fit, whose mixtures take both."
+                "MixtureStream does not support truncated rows and late entry. Use tg.fit(), which supports both."
             )
         rows = *known_ends(training.state.spec, self._family, training.response), training.response.weight
         if self._stream is None:
@@ -186,9 +186,9 @@ class MixtureStream:
         """The path of the bound, a row for each batch: columns ``batch, rows, elbo_per_row, smoothed``.
 
         ``rows`` is the weight of the rows so far. ``elbo_per_row`` is the bound of all rows at the state before the
-        batch, divided by their number and estimated from the batch, a noisy number in nats; while the first rows are
-        kept, it is exact at the state after it. ``smoothed`` is its mean over the last tenth of the batches so far, at
-        least ten.
+        batch, divided by their number and estimated from the batch: a noisy number in nats. While the first rows are
+        stored, it is exact at the state after the batch. ``smoothed`` is its mean over the last tenth of the batches so
+        far, at least ten.
 
         References
         ----------
@@ -219,7 +219,7 @@ class MixtureStream:
     @property
     def _begun(self) -> mixtures.Stream:
         if self._stream is None:
-            raise NotFittedError("This stream has seen no rows; give it some by partial_fit(data).")
+            raise NotFittedError("This stream has seen no rows. Give it some by partial_fit(data).")
         return self._stream
 
     def __repr__(self) -> str:
@@ -234,7 +234,9 @@ def _number(formula: str) -> tuple[int, bool]:
     """Number of components, and whether they are those of a Dirichlet process."""
     term = parse_formula(formula).mixture
     if term is None:
-        raise SpecError(f"{formula!r} has no mixture; a stream takes formulas such as 'y ~ mixture(2)'.")
+        raise SpecError(f"{formula!r} has no mixture. A stream requires a formula such as 'y ~ mixture(2)'.")
     if len(term.numbers) > 1:
-        raise SpecError("A stream has one number of components, as mixture(2); a range is chosen from by tg.fit.")
+        raise SpecError(
+            "A stream requires one number of components, e.g. mixture(2). Use tg.fit() to choose from a range."
+        )
     return term.numbers[0], term.process

@@ -1,4 +1,4 @@
-"""What fits of several responses were made from, and what they remember of their values."""
+"""Parts of fits of several responses, and the stored facts about their values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ResponseRows:
 
     @property
     def ends(self) -> WideEnds:
-        """Ends (n, J) of what is known of the responses, on their scale."""
+        """Ends (n, J) of what is known about the responses, on their scale."""
         return ends_of(self.seen, len(self.data))
 
 
@@ -58,14 +58,14 @@ class SeveralSpec(ModelSpec):
 
 
 def spec_fields(wide: Wide, each: tuple[ModelSpec, ...]) -> dict[str, Any]:
-    """Fields of the specification of responses, of which each has one by itself."""
+    """Fields of the specification of responses, of which each has one alone."""
     first = {field.name: getattr(each[0], field.name) for field in fields(ModelSpec)}
     label = replace(each[0].response, label=f"mvbind({', '.join(wide.labels)})")
     return first | {"formula": wide.formula, "response": label, "each": each}
 
 
 class ResponsesTogether(Source):
-    """The values of several responses: those of each by itself, and all of them."""
+    """The values of several responses: those of each alone, and all of them."""
 
     derived: ClassVar = True
 
@@ -80,7 +80,7 @@ class ResponsesTogether(Source):
 
     @property
     def responses(self) -> tuple[Any, ...]:
-        """What each response was made from by itself, (J,)."""
+        """The parts of each response alone, (J,)."""
         raise NotImplementedError
 
     @property
@@ -101,7 +101,7 @@ class ResponsesTogether(Source):
 
     @cached_property
     def facts(self) -> Facts:  # type: ignore[override]
-        """What is remembered of the values of all responses."""
+        """Stored facts about the values of all responses."""
         each = self.facts_of_each
         counts = {kind: sum(one.counts[kind] for one in each) for kind in COUNTS[:4]} | {"dropped": self.dropped}
         n, nobs = sum(one.n for one in each), sum(one.nobs for one in each)
@@ -158,7 +158,7 @@ class MultivariateParts(ResponsesTogether):
     shapes: ClassVar = {"stack.levels": "exact!"}
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a fit that was read from a file."""
+        """Inconsistent parts of a fit that was read from a file."""
         stack, spec, of_stack = self.stack, self.stacked.spec, self.stack.state.spec
         if spec.scale is None or of_stack.scale is None:
             yield "its stack is not that of a process"
@@ -204,7 +204,7 @@ class MultivariateParts(ResponsesTogether):
 
     @property
     def family(self) -> Family:
-        """Of the noise of every response."""
+        """Family of the noise of every response."""
         return self.stacked.family
 
     @property

@@ -1,4 +1,4 @@
-"""What is asked of several responses together: draws, imputed values, the joint posterior, scores."""
+"""Predictions of several responses together: draws, imputed values, the joint posterior, scores."""
 
 from __future__ import annotations
 
@@ -50,17 +50,18 @@ def predict(
 ) -> pd.Series[float] | pd.DataFrame:
     """Predict every response in new rows, or in those of the fit; see :meth:`tobitgp.GPResults.predict`.
 
-    What is known of other responses in a row does not enter, but for ``"conditional"`` in the rows of the fit, where
-    ``rescor=True`` lets them tell something; :meth:`impute` uses it in new rows too. With correlated residuals the
-    noise is all that is left of a response given its terms.
+    Predictions ignore the other responses of a row, except for ``"conditional"`` in the rows of the fit with
+    ``rescor=True``. :meth:`impute` also uses them in new rows. With correlated residuals the noise includes the shared
+    part of the residuals.
 
     Parameters
     ----------
     new : DataFrame or dict of columns, optional
-        With the columns right of ``~``, and what a quantity needs of its response; the rows of the fit without.
+        With the columns on the right-hand side of the formula, and columns of the response that the quantity requires;
+        by default the rows of the fit.
     what : str, optional
         ``"median"`` by default, ``"latent"``, ``"uncensored"``, ``"observed"``, ``"conditional"``, ``"quantile"``,
-        ``"prob"``, ``"sigma"`` or ``"terms"``, as of :meth:`GPResults.predict`.
+        ``"prob"``, ``"sigma"`` or ``"terms"``, as for :meth:`GPResults.predict`.
     interval : float, optional
         Probability of equal-tailed intervals.
     se : bool
@@ -70,24 +71,24 @@ def predict(
     below, above : float or list of float, optional
         Limits of ``"prob"``, on the scale of the responses.
     exclude : str or list of str
-        Terms to set to zero, as ``"gp(x)"``, ``"re(g)"`` or ``"z"``.
+        Terms to set to zero, e.g. ``"gp(x)"``, ``"re(g)"`` or ``"z"``.
     response : str, optional
         Predict this response alone, with the table of :meth:`GPResults.predict`.
     exog : DataFrame or dict of columns, optional
-        ``new`` under the name of statsmodels.
+        Name of ``new`` in statsmodels.
 
     Returns
     -------
     DataFrame
-        A row for each row of the data, a column for each response; with ``se`` or ``interval`` columns
-        ``(y1, "estimate")``, and ``se``, ``lower`` and ``upper``; more levels for lists and for ``"terms"``. On the
-        scale of the responses; ``"latent"``, ``"sigma"`` and ``"terms"`` of log-time families on the log scale.
-        ``"conditional"`` is NaN where nothing is known of a value.
+        A row for each row of the data, a column for each response; with ``se`` or ``interval`` columns ``(y1,
+        "estimate")``, and ``se``, ``lower`` and ``upper``; more levels for lists and for ``"terms"``. On the scale of
+        the responses; ``"latent"``, ``"sigma"`` and ``"terms"`` for log-time families on the log scale.
+        ``"conditional"`` is NaN for missing values.
 
     Raises
     ------
     SpecError
-        As of :meth:`GPResults.predict`.
+        As for :meth:`GPResults.predict`.
     DataError, UnseenLevelError
         If new data lack a column, or a level was not in the fit.
 
@@ -117,15 +118,16 @@ def predict(
 
 @answers_in_kind
 def impute(results: Fit, new: Frame | None = None, *, interval: float | None = None) -> pd.DataFrame:
-    """What responses are or may have been: of censored and missing ones the means given all that is known.
+    """Responses with censored and missing values replaced by their means given all data.
 
-    That is the row's own limits, its other responses if ``rescor=True``, and all other rows.
+    The means are conditional on the limits of the value, the other responses of the row if ``rescor=True``, and all
+    other rows.
 
     Parameters
     ----------
     new : DataFrame or dict of columns, optional
-        With the columns of the formula on both sides, of which responses may be missing; the rows of the fit
-        without. Hyper-parameters stay those of the fit.
+        With the columns on both sides of the formula; responses may be missing; the rows of the fit without.
+        Hyper-parameters stay those of the fit.
     interval : float, optional
         Probability of equal-tailed intervals of the values, from 1,000 draws of them.
 
@@ -156,7 +158,7 @@ def impute(results: Fit, new: Frame | None = None, *, interval: float | None = N
     """
     rows, stack = results.parts.read, results.parts.stack
     if rows is None:
-        raise SpecError(f"{NO_ROWS}, and impute() fits with them; predict() needs none.")
+        raise SpecError(f"{NO_ROWS}, and impute() requires them. Use predict(), which does not.")
     level, n, J = check_level(interval), len(rows.data), len(results.parts.labels)
     if new is None:
         data, ends = rows.data, rows.ends
@@ -229,38 +231,37 @@ def sample(
     response: str | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Any:
-    """Draw responses of rows, all rows and responses of a draw together.
+    """Draw all responses of all rows jointly.
 
     Parameters
     ----------
     new : DataFrame or dict of columns, optional
-        As of :meth:`predict`.
+        As for :meth:`predict`.
     draws : int
-        How many.
+        Number of draws.
     what : {"uncensored", "latent", "observed", "conditional"}
-        Responses, with residuals that are correlated if ``rescor=True``; their curves without; responses clipped at
-        their limits; or what those of the rows of the fit may have been, given all that is known. Missing values are
-        not drawn given others.
+        Responses, with correlated residuals if ``rescor=True``; f without residuals; responses clipped at their limits;
+        or uncensored values of the rows of the fit given all data. Missing values are not drawn given others.
     exclude : str or list of str
-        Terms to set to zero, as ``"gp(x)"`` or ``"z"``; none with ``"conditional"``.
+        Terms to set to zero, e.g. ``"gp(x)"`` or ``"z"``; none with ``"conditional"``.
     response : str, optional
         Draw this response alone.
     rng : int or numpy Generator, optional
-        None is deterministic.
+        None gives the same result every time.
 
     Returns
     -------
     (draws, n, J) array
-        On the scale of the responses; ``"latent"`` of log-time families on the log scale. NaN where a row cannot be
-        drawn, or has no value to be conditional on. Of one ``response`` a DataFrame with a row for each row of the
-        data, a column for each draw.
+        On the scale of the responses; ``"latent"`` for log-time families on the log scale. NaN where a row cannot be
+        drawn, or has no value to be conditional on. For one ``response``, a DataFrame with a row for each row of the
+        data and a column for each draw.
 
     Raises
     ------
     SpecError
-        For another ``what``, more draws than can be held, or ``"conditional"`` of new rows.
+        For an unknown ``what``, more draws than can be held, or ``"conditional"`` of new rows.
     DataError, UnseenLevelError
-        As of :meth:`predict`.
+        As for :meth:`predict`.
 
     References
     ----------
@@ -276,7 +277,7 @@ def sample(
     if response is not None:
         return results[response].sample(new, draws, what=what, exclude=exclude, rng=rng)
     if what not in DRAWN:
-        raise SpecError(f"what={what!r} is not drawn; choose one of {', '.join(map(repr, DRAWN))}.")
+        raise SpecError(f"what={what!r} is not supported by sample(); choose one of {', '.join(map(repr, DRAWN))}.")
     stack, parts, size = results.parts.stack, results.parts, read_draws(draws, rows=len(results.parts.labels))
     if what == "conditional":
         return _sample_seen(results, new, size, exclude, rng)
@@ -292,7 +293,7 @@ def sample(
 
 
 def _sample_seen(results: Fit, new: Any, draws: int, exclude: Any, rng: Any) -> Array:
-    """What the values of the rows of the fit may have been."""
+    """Draws of the uncensored values of the rows of the fit."""
     training_rows(results.parts, "sample(what='conditional')")
     y = sample_rows(_stacked(results), new, draws, what="conditional", exclude=exclude, rng=rng)
     read, J = results.parts.read, len(results.parts.labels)
@@ -331,14 +332,14 @@ def posterior(
     exclude: str | Sequence[str] = (),
     response: str | None = None,
 ) -> Posterior:
-    """Mean and covariance of f of all responses in all rows together.
+    """Joint mean and covariance of f of all responses in all rows.
 
     Parameters
     ----------
     new, exclude
-        As of :meth:`predict`.
+        As for :meth:`predict`.
     response : str, optional
-        Of this response alone.
+        Of this response only.
 
     Returns
     -------
@@ -346,14 +347,14 @@ def posterior(
         ``predict(what="latent")``, by response and row: on the scale of the response, of its logarithm for log-time
         families.
     covariance : DataFrame, (J n, J n)
-        In units of the two responses. NaN in rows that cannot be predicted.
+        In units of the two responses; NaN in rows that cannot be predicted.
 
     Raises
     ------
     SpecError
         If the fit holds no training rows and ``new`` is not given.
     DataError, UnseenLevelError
-        As of :meth:`predict`.
+        As for :meth:`predict`.
 
     References
     ----------

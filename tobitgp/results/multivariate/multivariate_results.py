@@ -42,7 +42,7 @@ from tobitgp.results.words import Words
 class MultivariateResults(TogetherResults):
     """Fit of several responses to the same rows, by :func:`tobitgp.fit` of ``mvbind(y1, y2) ~ ...``.
 
-    Parameters have the names of the response that they are of in brackets, ``z[y1]``.
+    Names of parameters have their response in brackets, e.g. ``z[y1]``.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ class MultivariateResults(TogetherResults):
     responses : tuple of str
         As written in ``mvbind(...)``.
     stacked : GPResults
-        The fit behind it: one row for each value that is known, every response in units of the standard deviation of
-        its values and limits (MUL1).
+        The underlying fit: one row for each value that is not missing, every response in units of the standard
+        deviation of its values and limits (MUL1).
 
     References
     ----------
@@ -105,7 +105,7 @@ class MultivariateResults(TogetherResults):
 
     @property
     def _column_texts(self) -> tuple[str, ...]:
-        """What mentions the columns that new data need."""
+        """Texts that mention the columns required in new data."""
         wide = self._parts.stack.wide
         return (wide.formula, wide.sigma or "")
 
@@ -156,7 +156,7 @@ class MultivariateResults(TogetherResults):
 
     @property
     def evidence_kind(self) -> str:
-        """What ``log_evidence`` is, in a word, as of :attr:`GPResults.evidence_kind`."""
+        """Kind of ``log_evidence``, as for :attr:`GPResults.evidence_kind`."""
         return self.stacked.evidence_kind
 
     @property
@@ -170,17 +170,17 @@ class MultivariateResults(TogetherResults):
 
     @property
     def fit_history(self) -> pd.DataFrame:
-        """Stages of the fit, a row for each, as of :attr:`GPResults.fit_history`."""
+        """Stages of the fit, a row for each, as for :attr:`GPResults.fit_history`."""
         return self.stacked.fit_history
 
     @property
     def hyperparameters(self) -> dict[str, float]:
-        """Parameters that are no linear coefficients, by name, in the units of ``params``."""
+        """Parameters other than linear coefficients, by name, in the units of ``params``."""
         return dict(zip(self._parts.estimates.rest_names, self._rest.value.tolist(), strict=True))
 
     @property
     def log_evidence(self) -> float:
-        """Log evidence of all values together in nats, at the maximum, of the density on the scale of the responses.
+        """Joint log evidence of all values in nats, at the maximum, on the scale of the responses.
 
         References
         ----------
@@ -197,7 +197,7 @@ class MultivariateResults(TogetherResults):
         return float(self.stacked.log_evidence - self._parts.exact @ log)
 
     def correlations(self, interval: float = 0.95) -> pd.DataFrame:
-        """Correlations between the responses: of their curves, of random effects, of residuals.
+        """Correlations between the responses: of processes, of random effects and of residuals.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class MultivariateResults(TogetherResults):
         Returns
         -------
         DataFrame
-            A row for each, as ``rescor[y1, y2]``, columns ``estimate, lower, upper``: pure numbers.
+            A row for each, as ``rescor[y1, y2]``, columns ``estimate, lower, upper``: dimensionless numbers.
 
         Raises
         ------
@@ -230,10 +230,10 @@ class MultivariateResults(TogetherResults):
         return table.loc[own, ["coef", "lower", "upper"]].set_axis(["estimate", "lower", "upper"], axis=1)
 
     def regression(self, response: str, given: str | Sequence[str], alpha: float = 0.05) -> pd.DataFrame:
-        """Regression of one response on others and the linear terms: the way to a censored covariate.
+        """Regression of one response on others and the linear terms, e.g. for a censored covariate.
 
-        Where the others are seen it is that of ``y ~ x + z``. Where they are censored it needs no value in place of a
-        limit; it rests on their being normal given the terms.
+        If the other responses are uncensored, it is the regression ``y ~ x + z``. If they are censored, no value is
+        substituted; the regression assumes that they are normal given the terms.
 
         Parameters
         ----------
@@ -268,10 +268,10 @@ class MultivariateResults(TogetherResults):
         """
         given = [given] if isinstance(given, str) else list(given)
         if not given:
-            raise SpecError("given= names another response, or several.")
+            raise SpecError("given= must name one or more other responses.")
         for name in (response, *given):
             if name not in self.responses or (response, *given).count(name) > 1:
-                raise SpecError(f"{name!r} is none of the other responses: {', '.join(self.responses)}.")
+                raise SpecError(f"{name!r} must be one of the other responses: {', '.join(self.responses)}.")
         if not self._parts.estimates.correlated:
             raise SpecError("regression() requires correlated residuals. Fit with rescor=True.")
         return self._parts.estimates.regression(response, given, check_alpha(alpha))
@@ -282,7 +282,7 @@ class MultivariateResults(TogetherResults):
         Parameters
         ----------
         interval : float or None
-            Probability of the equal-tailed interval; None for none.
+            Probability of the equal-tailed interval, or None for no interval.
 
         Returns
         -------
@@ -349,8 +349,8 @@ class MultivariateResults(TogetherResults):
         Parameters
         ----------
         x : str, optional
-            Column along which to draw; that of the first process without, or the first of the linear part. Others are
-            held at typical values.
+            Column along which to draw; by default that of the first process, or the first of the linear part. Others
+            are held at typical values.
         interval : float or None
             Probability of the band.
 
@@ -361,7 +361,7 @@ class MultivariateResults(TogetherResults):
         Raises
         ------
         SpecError
-            If ``x`` is no column of numbers or dates in the model, there is none, or the fit holds no training rows.
+            If ``x`` is not a column of numbers or dates in the model, there is none, or the fit holds no training rows.
 
         Examples
         --------

@@ -1,6 +1,6 @@
-"""Questions of one response that are asked of several: each in turn, or all of their values together.
+"""Methods of one response applied to several responses: each in turn, or all of their values together.
 
-Tables of every response have its name as the first level of their columns, whatever they are about.
+Tables of every response have its name as the first level of their columns.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _RESPONSE = inspect.Parameter("response", inspect.Parameter.KEYWORD_ONLY, defaul
 
 
 def of_each(question: AskOne, rows: str = "", grid: Callable[[Any, Any], Array] | None = None) -> AskOne:
-    """A question of one response, asked of all, or of the one that ``response=`` names.
+    """A method of one response, applied to all, or to the one that ``response=`` names.
 
-    The argument ``rows``, the first, is a table of the rows that are asked about, those of the fit without. Where
-    ``grid`` gives the default of ``times``, the second, a table has the times of all responses.
+    The argument ``rows``, the first, is a table of the rows requested, by default those of the fit. If ``grid`` gives
+    the default of ``times``, the second, a table has the times of all responses.
     """
 
     def ask(results: Any, *args: Any, response: str | None = None, **options: Any) -> Any:
@@ -50,7 +50,7 @@ def of_each(question: AskOne, rows: str = "", grid: Callable[[Any, Any], Array] 
 
 
 def of_all(question: AskOne) -> AskOne:
-    """A question about values, asked of those of all responses, or of those of one."""
+    """A method about values, applied to those of all responses, or of those of one."""
 
     def ask(results: Any, *args: Any, response: str | None = None, **options: Any) -> Any:
         return question(results if response is None else results[response], *args, **options)
@@ -59,7 +59,7 @@ def of_all(question: AskOne) -> AskOne:
 
 
 def drawn_for_each(question: AskOne) -> AskOne:
-    """A figure on axes of its own, of which every response has a panel."""
+    """A figure on separate axes, of which every response has a panel."""
     signature = inspect.signature(question)
 
     def ask(results: Any, *args: Any, response: str | None = None, **options: Any) -> Any:
@@ -83,7 +83,7 @@ def drawn_apart(question: AskOne) -> AskOne:
         found = [question(results[name], *args, **options) for name in names]
         return found[0] if response is not None else [ax for axes in found for ax in np.ravel(axes)]
 
-    return _described(question, ask, "a figure for every response, whose axes come one after the other")
+    return _described(question, ask, "a figure for every response, with their axes in one array")
 
 
 def of_one(question: AskOne) -> AskOne:
@@ -92,7 +92,7 @@ def of_one(question: AskOne) -> AskOne:
     def ask(results: Any, *args: Any, response: str | None = None, **options: Any) -> Any:
         if response is None:
             listed = ", ".join(map(repr, results.responses))
-            raise SpecError(f"{question.__name__}() is of one response: name it by response=, one of {listed}.")
+            raise SpecError(f"{question.__name__}() requires one response. Give response=, one of {listed}.")
         return question(results[response], *args, **options)
 
     return _described(question, ask, "of one response")
@@ -125,7 +125,7 @@ class ResponsePredictions:
 
 @dataclass(frozen=True, slots=True)
 class ResponseIntervals:
-    """Conformal intervals of every response; each covers by itself, not all of a row at once."""
+    """Conformal intervals of every response; each covers alone, not all of a row at once."""
 
     of: Mapping[str, ConformalIntervals]
 
@@ -181,7 +181,7 @@ def _described(question: AskOne, ask: AskOne, whose: str) -> AskOne:
 def concordance_index(results: Fit) -> Any:
     """Concordance index of each response in the rows of the fit, between 0 and 1: a Series.
 
-    It is (MET2) of the theory pages, as of :attr:`GPResults.concordance_index_`.
+    It is (MET2) of the theory pages, as for :attr:`GPResults.concordance_index_`.
     """
     return pd.Series({name: results[name].concordance_index_ for name in results.parts.labels})
 
@@ -195,14 +195,14 @@ def score(
     weights: Any = None,
     response: str | None = None,
 ) -> float:
-    """Mean log predictive density of the values in new rows, each by itself, or concordance of predicted medians.
+    """Mean log predictive density of the single values in new rows, or concordance of predicted medians.
 
     Parameters
     ----------
     df : DataFrame or dict of columns
         With all columns of the formula.
     scoring_method : {"log_likelihood", "concordance_index"}
-        As of :meth:`GPResults.score`.
+        As for :meth:`GPResults.score`.
     weights : str or (n,) array, optional
         Frequency weights of the rows.
     response : str, optional
@@ -211,12 +211,13 @@ def score(
     Returns
     -------
     float
-        In nats, the mean over all values that are known; or the mean of the indices of the responses, between 0 and 1.
+        The mean in nats over all values that are not missing, or the mean concordance of the responses, between 0 and
+        1.
 
     Raises
     ------
     SpecError, DataError
-        As of :meth:`GPResults.score`.
+        As for :meth:`GPResults.score`.
 
     References
     ----------

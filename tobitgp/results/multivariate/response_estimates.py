@@ -56,7 +56,7 @@ class ResponseEstimates:
 
     @cached_property
     def _inside(self) -> Transformed:
-        """Parameters of the stack that are no linear coefficients."""
+        """Parameters of the stack other than linear coefficients."""
         return hyper_estimates(self.stacked.fitted)
 
     # -- names --------------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ class ResponseEstimates:
         return label if column is None else f"{self.stack.scale_columns[int(column)]}[{label}]"
 
     def _factor(self, name: str) -> float:
-        """What a hyper-parameter or a random effect is multiplied by: these are in units of their response."""
+        """Factor of a hyper-parameter or a random effect, which are in units of their response."""
         match = _OF_EACH.search(name) or _CURVES.search(name)
         of_y = name.startswith(("sd(", "re(")) and not name.startswith("sd(sigma: ")
         return float(self.unit[int(match[1])]) if match and of_y else 1.0
@@ -84,13 +84,13 @@ class ResponseEstimates:
 
     @property
     def rest_names(self) -> list[str]:
-        """Those of the parameters that are no linear coefficients."""
+        """Those of the parameters other than linear coefficients."""
         names = list(self.stacked.fitted.parameters.names)
         own = [self.name(name) for name, kept in zip(names, self._kept, strict=True) if kept]
         return [*own, *self._residual_names]
 
     def rest(self) -> Transformed:
-        """Parameters that are no linear coefficients: (MUL3), of the residuals by the delta method."""
+        """Parameters other than linear coefficients: (MUL3), of the residuals by the delta method."""
         inside, names = self._inside, list(self.stacked.fitted.parameters.names)
         unit = np.array([self._factor(name) for name, kept in zip(names, self._kept, strict=True) if kept])
         own, J = inside.some(self._kept), len(self.labels)
@@ -173,7 +173,9 @@ class ResponseEstimates:
         found = self.intercepts_at_means()
         pairs = zip(self.labels, found.coefficients(), found.errors(), strict=True)
         listed = ", ".join(f"{value:.4g} [{label}] (std err {se:.2g})" for label, value, se in pairs)
-        return [f"Intercept[...] is where all linear columns are 0; where they are at their means it is {listed}."]
+        return [
+            f"Intercept[...] is the value with all linear columns at 0. With the columns at their means it is {listed}."
+        ]
 
     def priors(self) -> pd.DataFrame:
         """Priors of coefficients, then of the rest, with the columns of `prior_table`."""
@@ -235,7 +237,7 @@ class ResponseEstimates:
         return total, np.sqrt(np.maximum(variance, 0.0))
 
     def _noise(self, theta: Array) -> Array:
-        """Of standardised y log standard deviations (J,) and, where residuals correlate, Fisher's z of correlations."""
+        """Log standard deviations (J,) of standardised y and, if residuals correlate, Fisher's z of correlations."""
         if not self.correlated:
             return self._log_sigma(theta)
         V, J = self.covariance(theta), len(self.labels)
@@ -254,7 +256,7 @@ class ResponseEstimates:
         return np.asarray(R * np.outer(sd, sd) + np.diag(np.exp(2.0 * self._log_sigma(theta))))
 
     def _log_sigma(self, theta: Array) -> Array:
-        """Of the independent noise of standardised y at the means of the columns of log sigma, (J,)."""
+        """Log sigma of the independent noise of standardised y at the means of the columns of log sigma, (J,)."""
         scale = self.stacked.state.scale
         assert scale is not None
         columns, centre = scale.linear.columns[1:], self.stacked.gp.problem.units.w_centre

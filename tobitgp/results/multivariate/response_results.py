@@ -31,10 +31,10 @@ from tobitgp.typing import Array
 
 
 class ResponseResults(GPResults):
-    """One response of a fit of several, ``res["y1"]``: as the results of a process with that response.
+    """One response of a fit of several, ``res["y1"]``: with the methods of a process for that response.
 
-    What is known of other responses in a new row does not enter. A value of a training row is judged by all other
-    values, those of its row among them where residuals are correlated.
+    Predictions of new rows ignore the other responses. A training value is compared with its prediction from all other
+    values, including those of its row if residuals are correlated.
     """
 
     _together: Any  # results of all responses
@@ -42,7 +42,7 @@ class ResponseResults(GPResults):
 
     @classmethod
     def of(cls, together: Any, response: int) -> ResponseResults:
-        """Those of a response."""
+        """Results of one response."""
         results = cls.__new__(cls)
         results._parts = together.parts.responses[response]
         results._together, results._response = together, response
@@ -75,7 +75,7 @@ class ResponseResults(GPResults):
 
     @property
     def hyperparameters(self) -> dict[str, float]:
-        """Parameters of this response that are no linear coefficients, in its units."""
+        """Parameters of this response other than linear coefficients, in its units."""
         return dict(zip(self._rest_names, self._rest.value.tolist(), strict=True))
 
     @property

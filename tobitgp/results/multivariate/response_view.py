@@ -126,11 +126,11 @@ class ResponseModel(GPModel):
         return np.hypot(sigma, shared.reshape(-1, *[1] * (log_noise.ndim - 1)))
 
     def known_mean(self, design: Design) -> Array:
-        """What is added to f in the units of the response, (n,)."""
+        """Offset of f in the units of the response, (n,)."""
         return self.centre + self.unit * self.stacked.known_mean(self.stacked_design(design))
 
     def judged(self, design: Design) -> Design:
-        """Training rows as they are judged by all other values, of which those of the row tell of its effect."""
+        """Training rows as judged by all other values; those of the same row are informative about its effect."""
         assert isinstance(design, ResponseDesign)
         return replace(design, inner=np.ones(len(design.offset), dtype=bool))
 

@@ -1,4 +1,4 @@
-"""Rows of several responses, stacked: one row for each value, every response in units of its own standard deviation."""
+"""Rows of several responses, stacked: one row for each value, every response in units of its standard deviation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tobitgp.formula.spec import ResponseKind
 from tobitgp.priors.coefficients import WEAK, find_layers, prior_root
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
-WideEnds = tuple[Array, Array]  # of what is known of every response, (n, J) each, NaN where nothing is
+WideEnds = tuple[Array, Array]  # limits of every response, (n, J) each, NaN for missing values
 RESIDUAL = f"re(0 + {EACH} | {UNIT})"
 
 
@@ -58,7 +58,7 @@ class Stack:
     }
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a stack that was read from a file."""
+        """Inconsistent parts of a stack that was read from a file."""
         if self.state.scale is None or not (self.scale > 0.0).all():
             yield "the scales of its stack make no sense"
 
@@ -69,12 +69,12 @@ class Stack:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Linear columns beside the intercept, (p,)."""
+        """Linear columns other than the intercept, (p,)."""
         return self.state.linear.columns[int(self.wide.terms.intercept) :]
 
     @property
     def scale_columns(self) -> tuple[str, ...]:
-        """Columns of log sigma beside its intercept, (q,)."""
+        """Columns of log sigma other than its intercept, (q,)."""
         assert self.state.scale is not None
         return self.state.scale.linear.columns[1:]
 
@@ -117,7 +117,7 @@ class Stack:
         return pd.DataFrame({**own, RESPONSE: level})
 
     def columns_of_stack(self, j: int, names: Sequence[str]) -> Array:
-        """What the linear columns that the user wrote are multiplied by to be those of the stack, (p, P)."""
+        """Factors of the user's linear columns that give those of the stack, (p, P)."""
         first, level, names = int(self.wide.terms.intercept), f"{EACH}[{self.levels[j]}]", list(names)
         at = [names.index(f"{level}:{COLUMN.format(k)}") for k in range(len(self.columns))]
         T = np.zeros((first + len(at), len(names)))
@@ -128,7 +128,7 @@ class Stack:
         return T
 
     def null(self, j: int) -> Array:
-        """What is taken away from the coefficients of a response, since its centre was, (p,)."""
+        """Correction of the coefficients of a response for its centre, (p,)."""
         if self.wide.terms.intercept:
             return np.concatenate([[-self.centre[j]], np.zeros(len(self.columns))])
         return np.asarray(-self.centre[j] * self.constant)
@@ -148,7 +148,7 @@ class Stack:
         return np.argsort(np.lexsort([*held, *ends[1].T, *ends[0].T]))
 
     def warn_missing(self, data: pd.DataFrame) -> None:
-        """Tell of rows that are dropped since a covariate is missing."""
+        """Warn of rows that are dropped since a covariate is missing."""
         missing = data[[*dict.fromkeys((*self.state.input_names, *self.inputs))]].isna()
         dropped, columns = int(missing.any(axis=1).sum()), missing.sum()
         if dropped:
@@ -225,7 +225,7 @@ def learn_stack(
 
 
 def _check_names(wide: Wide, columns: Sequence[str], functions: NamedFunctions, used: set[str]) -> None:
-    """Refuse responses among the terms."""
+    """Raise an error for responses among the terms."""
     for label, formula in zip(wide.labels, wide.formulas, strict=True):
         responses = {v.name for v in parse_formula(formula, columns, functions).variables if v.role == "response"}
         for name in sorted(used & responses):
@@ -248,7 +248,7 @@ def _units(wide: Wide, ends: WideEnds, weight: Array, *, log_time: bool, centred
 
 
 class SeenResponse(NamedTuple):
-    """What is known of one response."""
+    """Values and limits of one response."""
 
     rows: IntArray  # (m,), positions of the rows that have it
     response: CensoredResponse  # of these
@@ -261,7 +261,7 @@ class SeenResponse(NamedTuple):
 def read_responses(
     wide: Wide, data: pd.DataFrame, functions: NamedFunctions = None, *, log_time: bool = False, new: bool = False
 ) -> list[SeenResponse]:
-    """What is known of every response, (J,); of new rows a response may be missing throughout."""
+    """Values and limits of every response, (J,); in new rows a response may be missing completely."""
     return [_read_response(wide, j, data, functions, log_time=log_time, new=new) for j in range(len(wide.labels))]
 
 
@@ -289,7 +289,7 @@ _NOTHING = SeenResponse(np.zeros(0, dtype=np.intp), CensoredResponse(*np.zeros((
 
 
 def ends_of(seen: Sequence[SeenResponse], n: int) -> WideEnds:
-    """Ends (n, J) of what is known of every response."""
+    """Ends (n, J) of what is known about every response."""
     ends = np.full((2, n, len(seen)), np.nan)
     for j, one in enumerate(seen):
         ends[:, one.rows, j] = one.response.lower, one.response.upper

@@ -1,4 +1,4 @@
-"""What results of several responses answer of each response, and of all values together."""
+"""Methods of results of several responses, for each response and for all values together."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tobitgp.results.views import COUNTS, ModelData, ModelView
 
 
 class TogetherResults(Results):
-    """Results of several responses, each of which has results by itself."""
+    """Results of several responses, each of which has results alone."""
 
     responses: tuple[str, ...]
     _each: Any  # results of each response, (J,)
@@ -51,7 +51,7 @@ class TogetherResults(Results):
         return panels_of(self.responses, ax)
 
     def _ratio_kind(self) -> RatioKind:
-        raise SpecError("Hazard ratios are of one response; fit each by itself, without mvbind().")
+        raise SpecError("Hazard ratios require one response. Fit each response separately, without mvbind().")
 
     @property
     def _values_in_words(self) -> str:
@@ -66,7 +66,7 @@ class TogetherResults(Results):
 
     @property
     def model(self) -> ModelView:
-        """Formula, specification and names of columns and parameters, as of :attr:`GPResults.model`."""
+        """Formula, specification and names of columns and parameters, as for :attr:`GPResults.model`."""
         parts, data = self._parts, ModelData(self._names, self._parts.covariates)
         return ModelView(parts.spec.formula, parts.spec, parts.spec.response.label, list(self._columns), data)
 

@@ -21,7 +21,7 @@ def order_of_values(parts: MultivariateParts) -> IntArray:
 
 
 def log_units(parts: MultivariateParts) -> Array:
-    """What is added to the log density of exact values of the stack, (n,), for that of the responses as written."""
+    """Log Jacobian of exact values of the stack, (n,), for the density of the responses as written."""
     stack, seen = parts.stack, parts.values.response
     log = -stack.centre if stack.log_time else -np.log(stack.scale)
     return np.where(seen.lower == seen.upper, log[_code(parts)], 0.0)
@@ -42,7 +42,7 @@ def elpd_of_values(found: Elpd, parts: MultivariateParts) -> Elpd:
 
 
 def elpd_of_response(found: Elpd, rows: TrainingData, j: int) -> Elpd:
-    """Those of one response, by the rows of the data."""
+    """Draws of one response, by the rows of the data."""
     level = found.pointwise.index.get_level_values(0).unique()[j]
     table = found.pointwise.loc[level]
     full = table.set_axis(np.flatnonzero(rows.kept)).reindex(range(len(rows.kept))).set_axis(rows.index)
@@ -66,7 +66,7 @@ class ValueDraws(Draws):
     response: int | None = None
 
     def of_response(self, j: int) -> ValueDraws:
-        """Those of one response."""
+        """Draws of one response."""
         return replace(self, response=j)
 
     @property

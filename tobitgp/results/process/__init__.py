@@ -1,1 +1,1 @@
-"""What users ask of a fitted Gaussian process."""
+"""Methods of a fitted Gaussian process."""

@@ -27,7 +27,7 @@ _ON_SCALE_OF_F = ("latent", "sigma", "terms")
 class BoxCoxGPResults(GPResults):
     r"""A process, or a regression with priors, whose response is normal after a power transformation.
 
-    Made by :func:`tobitgp.fit` with ``family="boxcox"``. Predictions average over the powers, as over other
+    Made by :func:`tobitgp.fit` with ``family="boxcox"``. Predictions average over the powers and other
     hyper-parameters, unless the method has ``hyper="maximize"``. Coefficients, hyper-parameters, terms and f are those
     of the transformed response at the power with the highest evidence.
 
@@ -60,7 +60,7 @@ class BoxCoxGPResults(GPResults):
 
     @property
     def power(self) -> float:
-        """The power with the highest evidence, or that was given, a pure number: (BC1) of the theory pages."""
+        """The power with the highest evidence, or that was given, a dimensionless number: (BC1) of the theory pages."""
         return float(self._parts.powers[self._parts.best])
 
     @property
@@ -81,7 +81,7 @@ class BoxCoxGPResults(GPResults):
         Returns
         -------
         Series
-            ``estimate, se, lower, upper``, pure numbers.
+            ``estimate, se, lower, upper``, dimensionless numbers.
 
         Raises
         ------

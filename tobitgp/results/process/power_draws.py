@@ -20,7 +20,7 @@ from tobitgp.typing import Array, IntArray
 
 @dataclass(frozen=True, slots=True)
 class JointPowers(JointPosterior):
-    """Of f in several rows at the power that is reported, and of responses at all of them."""
+    """Joint posterior of f in several rows at the reported power, and of responses at all powers."""
 
     parts: PowerProcessParts
 

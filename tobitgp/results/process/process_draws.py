@@ -28,7 +28,7 @@ from tobitgp.typing import Array, BoolArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class JointProcess(JointPosterior):
-    """Of f in several rows."""
+    """Joint posterior of f in several rows."""
 
     parts: ProcessParts
 
@@ -98,7 +98,7 @@ class JointProcess(JointPosterior):
     ) -> Iterator[LocationScale]:
         """Draws of the distributions of the response in all rows together, (n, s) at a time, of some cells at most.
 
-        Of an exponentiated response their means are over ``random`` terms that are left out, as over the noise.
+        For an exponentiated response, means average over the noise and over ``random`` terms that are left out.
         ``copies`` of the same rows, one after the other, have what features leave of f in common.
         """
         fitted, gp = self.parts.fitted, self.parts.gp
@@ -115,7 +115,7 @@ class JointProcess(JointPosterior):
                 yield LocationScale(noise, offset + shift + scale * f, scale * sigma, gp.family.log_time)
 
     def locations(self, asked: Asked, draws: int, seed: int) -> Array:
-        """Draws (n, draws) of f, by parameters that are those of the seed, whichever rows are asked about."""
+        """Draws (n, draws) of f, by parameters that are those of the seed, whichever rows are requested."""
         fitted, gp = self.parts.fitted, self.parts.gp
         inputs, offset = gp.inputs(asked.design), gp.known_mean(asked.design)
         chosen = np.random.default_rng(seed).choice(len(fitted.weights), size=draws, p=fitted.weights)
@@ -143,7 +143,7 @@ class JointProcess(JointPosterior):
 
     @property
     def of_training_rows(self) -> bool:
-        """What was seen of a new row says something of f, on which the posterior is not conditioned."""
+        """Whether the response of a new row is informative about f, since the posterior is not conditional on it."""
         return True
 
     def draw(
@@ -195,7 +195,7 @@ def _normals(rng: np.random.Generator, shape: tuple[int, ...], copies: int) -> A
 def _draw_seen_at(seen: LeftOutRows, j: int, k: int, scores: Array, rng: np.random.Generator) -> Array:
     """As :func:`_draw_seen` at a design point with k components, one for each node of log sigma.
 
-    Which of them a row has follows what was seen of it; the rows of a draw have the same order among theirs.
+    Which of them a row has follows what was observed about it; the rows of a draw have the same order among theirs.
     """
     if k == 1:
         return _draw_seen(seen, j, scores, rng)
@@ -208,10 +208,11 @@ def _draw_seen_at(seen: LeftOutRows, j: int, k: int, scores: Array, rng: np.rand
 
 
 def _draw_seen(seen: LeftOutRows, j: int, scores: Array, rng: np.random.Generator) -> Array:
-    """What rows may have been, (n, draws), given the order of f in its posterior at a design point.
+    """Draws of the uncensored values of rows, (n, draws), given the order of f in its posterior at a design point.
 
-    There the f of all rows are normal together; given what was seen of a row alone its f is not. Orders of the one are
-    taken for orders of the other: a normal copula, whose margins are those of imputation, (PRE8) of the theory pages.
+    There the f of all rows are normal together; given what was observed about a row alone its f is not. Orders of the
+    one are treated as orders of the other: a normal copula, whose margins are those of imputation, (PRE8) of the theory
+    pages.
     """
     out = np.repeat(seen.lower[:, None], scores.shape[1], axis=1)
     censored = np.flatnonzero(seen.lower != seen.upper)

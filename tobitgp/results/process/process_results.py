@@ -58,14 +58,14 @@ from tobitgp.typing import Array, Frame
 class GPResults(Results):
     """A fitted Tobit Gaussian process.
 
-    Made by :func:`tobitgp.fit` from a formula with processes, or from one without where a posterior was asked for.
-    Linear coefficients are posterior means and standard deviations, averaged over the hyper-parameters where those
-    were integrated; hyper-parameters have their values at the maximum, and errors formed on the log scale.
+    Made by :func:`tobitgp.fit` from a formula with processes, or from one without where a posterior was requested.
+    Linear coefficients are posterior means and standard deviations, averaged over the hyper-parameters where those were
+    integrated; hyper-parameters are at the maximum, with standard errors computed on the log scale.
 
     Parameters
     ----------
     spec : ModelSpec
-        What the formula says.
+        The specification in the formula.
     training : TrainingData
         The rows used.
     model : GPModel
@@ -73,7 +73,7 @@ class GPResults(Results):
     fitted : FittedGP
         Posteriors at the design points of the hyper-parameters.
     data : DataFrame or dict of columns, optional
-        The training data; the covariates of the rows used are copied for plots. Without them the fit still predicts.
+        The training data; the covariates of the rows used are copied for plots. Without them the fit can still predict.
 
     References
     ----------
@@ -89,7 +89,7 @@ class GPResults(Results):
     GPResults: durable ~ age + quant | censor(0)
       gaussian, method ep: 7 rows exact, 13 left-censored, 0 dropped
       log evidence -36.68 (ep), converged
-      llf, aic and bic are NaN of a posterior; compare fits by log_evidence
+      llf, aic and bic are NaN for a posterior; compare fits by log_evidence
     >>> res.predict(tg.datasets.load("tobin").head(2), what="observed").round(2)
     0    1.34
     1    1.11
@@ -129,14 +129,14 @@ class GPResults(Results):
 
     @property
     def priors(self) -> pd.DataFrame:
-        """Priors that were used, a DataFrame with a row for each parameter, in the units of the data.
+        """Priors used, a DataFrame with a row for each parameter, in the units of the data.
 
-        Columns ``distribution, location, spread, source``: ``location`` is the mean of a normal and eta of an LKJ
-        prior, a value that is fixed, or the median of other priors; ``spread`` is the standard deviation of a normal
-        prior, or that of the logarithm of a log-normal one, NaN for others, which ``distribution`` shows with their
-        parameters; ``source`` is ``"default"``, ``"formula"``, or the argument
-        that was given. An intercept has its prior where every column is at its mean. Default priors of coefficients are
-        given one by one; jointly those of factors and interactions are correlated: (PRI4) of the theory pages.
+        Columns ``distribution, location, spread, source``: ``location`` is the mean of a normal prior, eta of an LKJ
+        prior, a fixed value, or the median of other priors; ``spread`` is the standard deviation of a normal prior, or
+        that of the logarithm for a log-normal prior. It is NaN for other priors, whose parameters are shown in
+        ``distribution``; ``source`` is ``"default"``, ``"formula"``, or the argument that was given. The prior of an
+        intercept applies with every column at its mean. Default priors of coefficients are listed one by one; those of
+        factors and interactions are correlated: (PRI4) of the theory pages.
 
         Examples
         --------
@@ -153,8 +153,8 @@ class GPResults(Results):
     def inducing_inputs(self) -> dict[str, pd.DataFrame]:
         """Inducing inputs of each process at the maximum, ready for ``tg.EP(inducing=)``; the same for all its groups.
 
-        A row for each, a column for each input, in the user's units: Z of (FEA2) of the theory pages. Inputs that tell
-        nothing beside the others are left out. Random intercepts have none.
+        A row for each, a column for each input, in the user's units: Z of (FEA2) of the theory pages. Redundant inputs
+        are left out. Random intercepts have none.
 
         Examples
         --------
@@ -192,7 +192,7 @@ class GPResults(Results):
 
     @property
     def log_evidence(self) -> float:
-        """The method's estimate of the log evidence at the maximum, in nats, for the response in the user's units.
+        """Log evidence at the maximum as estimated by the method, in nats, for the response in the user's units.
 
         (SIT6) in the units of (SIT8) of the theory pages.
         """
@@ -265,15 +265,15 @@ class GPResults(Results):
     def group_effects(self, term: str | None = None, *, interval: float | None = 0.95) -> pd.DataFrame:
         """Random effects, a row for each coefficient of each group of the training data.
 
-        Posterior means lie nearer to zero than what the groups' rows alone would say, the more so the fewer these are.
-        On the scale of the response, of its logarithm for log-time families.
+        Posterior means are closer to zero than estimates from the rows of a group alone, more so for small groups. On
+        the scale of the response, of its logarithm for log-time families.
 
         Parameters
         ----------
         term : str, optional
-            A random effect, as ``"re(hospital)"``, of ``(1 + z | hospital)`` too; all without.
+            A random effect, e.g. ``"re(hospital)"`` (also for ``(1 + z | hospital)``); by default all.
         interval : float or None
-            Probability of the equal-tailed interval; None for none.
+            Probability of the equal-tailed interval, or None for no interval.
 
         Returns
         -------
@@ -303,20 +303,20 @@ class GPResults(Results):
         return group_table(self._parts.reported.fit, term, interval)
 
     def slopes(self, *, interval: float | None = 0.95) -> pd.DataFrame:
-        """Slopes of the linear effects that are parts of processes, a row for each ``gp(x)`` with one.
+        """Slopes of the linear effects in processes, a row for each ``gp(x)`` with a linear effect.
 
-        The process is the line with this slope, and a curve about it: (FEA15) of the theory pages.
+        The process is the sum of this linear effect and a smooth deviation: (FEA15) of the theory pages.
 
         Parameters
         ----------
         interval : float or None
-            Probability of the equal-tailed interval; None for none.
+            Probability of the equal-tailed interval, or None for no interval.
 
         Returns
         -------
         DataFrame
             Index ``term``; columns ``estimate, se, lower, upper``, in units of the response (of its logarithm for
-            log-time families) per unit of the input. No rows where no process has a line.
+            log-time families) per unit of the input. The table is empty if no process has a linear effect.
 
         Raises
         ------
@@ -392,8 +392,8 @@ class GPResults(Results):
         if known.any():
             named = ", ".join(map(str, asked.labels[known][:5]))
             raise SpecError(
-                f"{what}: without noise f is known in rows with the inputs of an uncensored row, here {named}, and has "
-                "no density there. Ask about other rows; predict() answers about all."
+                f"{what}: without noise f is known in rows with the inputs of an uncensored row, here {named}, "
+                f"and has no density there. Give other rows, or use predict(), which supports all rows."
             )
 
     def _distributions(self, new: Frame | None, exclude: Any) -> RowDistributions:

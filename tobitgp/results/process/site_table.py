@@ -89,8 +89,8 @@ def sites(results: Fit) -> pd.DataFrame:
     is in nats. The index is that of the data; rows that were left out are NaN. A row with the weight c has c such
     sites, and the cavity leaves out one of them.
 
-    Uncensored rows under normal noise have the site N(f; y, sigma^2) of their own likelihood. Noise that is not
-    log-concave may give a negative variance; ``log_z`` is then NaN.
+    Uncensored rows with normal noise have their likelihood N(f; y, sigma^2) as site. Noise that is not log-concave may
+    give a negative variance; ``log_z`` is then NaN.
 
     Raises
     ------
@@ -118,5 +118,5 @@ def sites(results: Fit) -> pd.DataFrame:
     if scaled.fit.fitted.points[0].noise:
         raise unavailable(results, "res.sites", "sites")
     if results.parts.training is None:
-        raise SpecError(f"{NO_ROWS}, and sites are those of training rows.")
+        raise SpecError(f"{NO_ROWS}, and sites belong to training rows.")
     return ask(results.parts).table(row_sites(scaled, results.parts.rows.response))

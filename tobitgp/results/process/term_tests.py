@@ -18,7 +18,7 @@ from tobitgp.typing import Array, IntArray
 
 MOST_COLUMNS = 2000  # of a term, beyond which no covariance of all of them is formed
 _MOST_CELLS = 20_000_000  # of covariances between a term and all weights
-_NOTHING = 1e-10  # beside the largest eigenvalue
+_NOTHING = 1e-10  # relative to the largest eigenvalue
 
 
 class TermTest(NamedTuple):
@@ -82,7 +82,7 @@ def _gram(parts: ProcessParts, blocks: Sequence[int]) -> Array:
 
 
 def _test_curve(G: Array, S: Array, w: Array, rank: int, edf: float) -> TermTest:
-    """Wood's test of a curve A w with A'A = G: its values beside their covariance cut to a rank, (ANO2)."""
+    """Wood's test of a curve A w with A'A = G: its values and their covariance cut to a rank, (ANO2)."""
     root = np.linalg.cholesky(S)
     value, vector = np.linalg.eigh(root.T @ G @ root)
     rank = min(rank, int((value > _NOTHING * value[-1]).sum()))

@@ -43,7 +43,7 @@ def seen_rows(nodes: Nodes, lower: Array, upper: Array) -> LeftOutRows:
 
 @dataclass(frozen=True, slots=True)
 class JointMeasured(JointPosterior):
-    """Of the response without noise in several rows."""
+    """Draws of the response without noise in several rows."""
 
     parts: UncertainParts
 

@@ -104,7 +104,7 @@ class UncertainParts(Source):
         return InputRows(self.processes, self.prior(design))
 
     def standardised(self, response: CensoredResponse) -> ResponseEnds:
-        """What was seen of responses, (n, 1), in standard units."""
+        """Observed values and limits of responses, (n, 1), in standard units."""
         return ResponseEnds(*((end[:, None] - self.centre) / self.scale for end in (response.lower, response.upper)))
 
     def without_rows(self) -> UncertainParts:

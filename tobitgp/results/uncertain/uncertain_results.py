@@ -170,7 +170,7 @@ class UncertainInputResults(Results):
         }
 
     def _seen(self, rows: Scored) -> LeftOutRows:
-        """Rows, and what was seen of them."""
+        """Rows, and their observed values and limits."""
         return seen_rows(self._posterior(rows.asked, bands=True), rows.response.lower, rows.response.upper)
 
     def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:

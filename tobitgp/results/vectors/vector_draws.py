@@ -33,8 +33,7 @@ def draw_states(parts: VectorParts, draws: int, rng: np.random.Generator) -> lis
     unknown = [name for name, lost in zip(names, moved & ~held, strict=True) if lost]
     if unknown:
         raise SpecError(
-            f"The rows do not determine {', '.join(unknown)}, so that there is nothing to draw them from. Fit fewer "
-            "components."
+            f"The rows do not determine {', '.join(unknown)}, so that they cannot be drawn. Fit fewer components."
         )
     values, vectors = np.linalg.eigh(np.where(moved | moved[:, None], 0.0, V))
     x = parameter_values(fit.state)
@@ -94,7 +93,7 @@ class VectorDraws(Draws):
         return np.array([parameter_values(state) for state in self.states])
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
-        """Of a value given the others of its row: that of the row less that of the row without the value."""
+        """Log likelihoods of values given the rest of their row: that of the row less that of the row without it."""
         rows, kept = self.parts.vectors
         whole = log_likelihoods(rows, self.states)
         start = 0

@@ -1,4 +1,4 @@
-"""What a mixture of vectors was made from and found."""
+"""Data and estimates of a mixture of vectors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class VectorParts(ResponsesTogether):
     learned: tuple[Learned, ...]  # (D,)
     facts_of_each: tuple[Facts, ...]  # (D,), what is remembered of the values of each response
     tried: Tried | None = None  # where a range of numbers of components was given
-    covariance: Array | None = None  # (p, p), of the parameters, where it was asked for
+    covariance: Array | None = None  # (p, p), of the parameters, if requested
     read: ResponseRows | None = None  # the rows of the fit; none where it comes from a file
     weight: Array | None = None  # (n,), of these
 
@@ -62,7 +62,7 @@ class VectorParts(ResponsesTogether):
     }
 
     def inconsistencies(self) -> Iterator[str]:
-        """What does not belong together in a fit that was read from a file."""
+        """Inconsistent parts of a fit that was read from a file."""
         fit = self.fit
         if self.covariance is None or not len(self.labels) == len(self.learned) == len(self.facts_of_each):
             yield "its parts do not belong together"
@@ -82,7 +82,7 @@ class VectorParts(ResponsesTogether):
 
     @property
     def family(self) -> MixtureFamily:
-        """Of the components of every response."""
+        """Family of the components of every response."""
         return MIXTURE_FAMILIES[_GAUSSIAN]
 
     @property
@@ -175,7 +175,7 @@ class VectorParts(ResponsesTogether):
         variables = [parse_formula(text, None, None).variables for text in self.wide.formulas]
         own = [{v.name for v in each if v.role in ("response", "bound", "event")} for each in variables]
         if not any(each <= there for each in own):
-            raise DataError(f"new: none of the responses {', '.join(self.labels)} is in it. Give at least one of them.")
+            raise DataError(f"new= must contain at least one of the responses {', '.join(self.labels)}.")
         return ends_of(read_responses(self.wide, data, new=True), len(data))
 
     def without_rows(self) -> VectorParts:
@@ -184,7 +184,7 @@ class VectorParts(ResponsesTogether):
 
 
 def vector_spec(over: VectorFormula, each: tuple[ModelSpec, ...]) -> SeveralSpec:
-    """The formula of vectors, and that of each response by itself."""
+    """The formula of vectors, and that of each response alone."""
     return SeveralSpec(**spec_fields(over.wide, each) | {"formula": over.formula, "over": over})
 
 
@@ -196,7 +196,7 @@ def vector_rows(rows: ResponseRows, weight: Array) -> tuple[VectorRows, BoolArra
 
 
 def known_vectors(ends: WideEnds) -> tuple[VectorRows, BoolArray]:
-    """Rows with ends (n, D), NaN where nothing is known of a response, and of which something is known."""
+    """Rows with ends (n, D), NaN where nothing is known about a response, and of which something is known."""
     missing = np.isnan(ends[0])
     lower, upper = np.where(missing, -np.inf, ends[0]), np.where(missing, np.inf, ends[1])
     return VectorRows(lower, upper, np.ones(len(lower))), np.asarray(~missing.all(axis=1))

@@ -1,4 +1,4 @@
-"""What is asked of mixtures of vectors: components of rows, imputed values, draws."""
+"""Predictions of mixtures of vectors: components of rows, imputed values, draws."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DRAWS = 1000  # for intervals of what may have been
 
 
 def component_probabilities(rows: VectorRows, state: VectorState) -> tuple[Array, ExpectedVectors]:
-    """Probabilities (n, K) of the components given what is known of rows, and what each expects: (MOV2)."""
+    """Probabilities (n, K) of the components given what is known about rows, and what each expects: (MOV2)."""
     each = expected(rows, state.means, state.covariances)
     with np.errstate(divide="ignore"):
         return softmax(each.log_p.T + np.log(state.weights), axis=1), each
@@ -62,16 +62,16 @@ def predict(
 ) -> pd.Series[float] | pd.DataFrame:
     """Predict every response, or the component of rows; see :meth:`tobitgp.MixtureResults.predict`.
 
-    Quantities of a response are those of its marginal mixture: what is known of other responses in a row does not
-    enter. :meth:`impute` uses it.
+    Quantities of a response are those of its marginal mixture and ignore the other responses of a row. :meth:`impute`
+    uses them.
 
     Parameters
     ----------
     new : DataFrame or dict of columns, optional
         The rows of the fit without.
     what : str, optional
-        ``"component"``: probabilities of the components given all that is known of a row. ``"uncensored"`` by default,
-        ``"median"``, ``"observed"``, ``"conditional"``, ``"quantile"`` or ``"prob"`` of each response.
+        ``"component"``: probabilities of the components given the observed values and limits of a row. ``"uncensored"``
+        by default, ``"median"``, ``"observed"``, ``"conditional"``, ``"quantile"`` or ``"prob"`` of each response.
     interval : float, optional
         Probability of equal-tailed intervals.
     se : bool
@@ -81,9 +81,9 @@ def predict(
     below, above : float or list of float, optional
         Limits of ``"prob"``, on the scale of the responses.
     exclude : str or list of str
-        Terms to set to zero, of which there are none.
+        Not used, since the model has no terms.
     response : str, optional
-        Predict this response alone; ``"component"`` given what is known of it.
+        Predict this response alone; ``"component"`` given what is known about it.
     exog : DataFrame or dict of columns, optional
         ``new`` under the name of statsmodels.
 
@@ -92,12 +92,12 @@ def predict(
     DataFrame
         A row for each row of the data, a column for each response, on its scale; with ``se`` or ``interval`` columns
         ``(y1, "estimate")``, and ``se``, ``lower`` and ``upper``. ``"component"`` has a column for each component, NaN
-        in rows of which nothing is known.
+        in rows about which nothing is known.
 
     Raises
     ------
     SpecError
-        As of :meth:`MixtureResults.predict`.
+        As for :meth:`MixtureResults.predict`.
     DataError
         If new rows have none of the responses that ``"component"`` needs.
 
@@ -126,21 +126,21 @@ def predict(
 
 @answers_in_kind
 def impute(results: Fit, new: Frame | None = None, *, interval: float | None = None) -> pd.DataFrame:
-    """What responses are or may have been: of censored and missing ones the means given all else in the row.
+    """Responses with censored and missing values replaced by their means given the other values of the row.
 
     Parameters
     ----------
     new : DataFrame or dict of columns, optional
-        With some of the responses, and what their limits need; the rows of the fit without.
+        With some of the responses and the columns of their limits; by default the rows of the fit.
     interval : float, optional
         Probability of equal-tailed intervals of the values, from 1,000 draws of them.
 
     Returns
     -------
     DataFrame
-        A row for each row of the data, a column for each response; with ``interval`` columns ``(y1, "estimate")``,
-        and ``se``, the standard deviation of the value, ``lower`` and ``upper``. In the units of the responses, at the
-        estimated parameters. NaN in rows of which nothing is known.
+        A row for each row of the data, a column for each response; with ``interval`` columns ``(y1, "estimate")``, and
+        ``se``, the standard deviation of the value, ``lower`` and ``upper``. In the units of the responses, at the
+        estimated parameters. NaN in rows about which nothing is known.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def impute(results: Fit, new: Frame | None = None, *, interval: float | None = N
 
 
 def _draw_given(rows: VectorRows, state: VectorState, r: Array, draws: int, rng: np.random.Generator) -> Array:
-    """Draws (n, draws, D) of vectors given what is known of them, components with probabilities r (n, K)."""
+    """Draws (n, draws, D) of vectors given what is known about them, components with probabilities r (n, K)."""
     out = np.repeat(rows.lower[:, None], draws, axis=1)
     hidden = np.flatnonzero(~rows.exact.all(axis=1))
     chosen = (rng.random((len(hidden), draws, 1)) > np.cumsum(r[hidden], axis=1)[:, None, :-1]).sum(axis=2)
@@ -204,34 +204,34 @@ def sample(
     response: str | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Any:
-    """Draw vectors of rows; parameters are drawn once for all rows of a draw.
+    """Draw vectors in rows; parameters are drawn once for all rows of a draw.
 
     Parameters
     ----------
     new : DataFrame or dict of columns, optional
-        As of :meth:`predict`.
+        As for :meth:`predict`.
     draws : int
-        How many.
+        Number of draws.
     what : {"uncensored", "observed", "conditional"}
-        New vectors; new vectors clipped at the limits of the rows; or what the vectors of the rows may have been given
-        all that is known of them, at the estimated parameters.
+        New vectors; new vectors clipped at the limits of the rows; or vectors of the rows given their observed values
+        and limits, at the estimated parameters.
     exclude : str or list of str
-        Terms to set to zero, of which there are none.
+        Not used, since the model has no terms.
     response : str, optional
         Draw this response alone, from its marginal mixture.
     rng : int or numpy Generator, optional
-        None is deterministic.
+        None gives the same result every time.
 
     Returns
     -------
     (draws, n, D) array
-        On the scale of the responses; NaN where a row cannot be drawn. Of one ``response`` a DataFrame with a row for
-        each row of the data, a column for each draw.
+        On the scale of the responses; NaN where a row cannot be drawn. For one ``response``, a DataFrame with a row for
+        each row of the data and a column for each draw.
 
     Raises
     ------
     SpecError
-        For another ``what``, more draws than can be held, or parameters that the rows do not determine.
+        For an unknown ``what``, more draws than can be held, or parameters that the rows do not determine.
     DataError
         If ``"conditional"`` rows have none of the responses.
 
@@ -251,7 +251,7 @@ def sample(
         name = results.parts.labels[find_response(response, results.parts.labels)]
         return results[name].sample(default_rows(results, new), draws, what=what, exclude=exclude, rng=rng)
     if what not in DRAWN:
-        raise SpecError(f"what={what!r} is not drawn; choose one of {', '.join(map(repr, DRAWN))}.")
+        raise SpecError(f"what={what!r} is not supported by sample(); choose one of {', '.join(map(repr, DRAWN))}.")
     parts, stream = results.parts, generator(rng)
     size = read_draws(draws, rows=len(parts.labels))
     if what == "conditional":

@@ -29,7 +29,7 @@ from tobitgp.results.vectors.vector_parts import VectorParts
 from tobitgp.results.words import Words
 from tobitgp.typing import Array
 
-_SHAPES = ("calibration", "symmetry", "tails")  # tests that more components serve
+_SHAPES = ("calibration", "symmetry", "tails")  # tests for which more components help
 _REMEDY = "Try more components, mixture(range(1, 7)), or write logarithms of the responses."
 _PANELS = drawn_for_each(figures.plot_quantile_residuals)
 
@@ -50,7 +50,7 @@ class VectorEstimates:
         return np.sqrt(np.diag(self.V))
 
     def z_values(self) -> Array:
-        """NaN: zero is no value to test."""
+        """NaN: zero is not a value to test."""
         return np.full(len(self.value), np.nan)
 
     p_values = z_values
@@ -73,7 +73,7 @@ class MarginalMixtureResults(MixtureResults):
 
     @classmethod
     def of(cls, together: Any, response: int) -> Self:
-        """Those of a response."""
+        """Results of one response."""
         results = cls(together.parts.responses[response])
         results._together, results._response = together, response
         return results
@@ -112,7 +112,7 @@ class VectorMixtureResults(TogetherResults):
     Parameters
     ----------
     parts : VectorParts
-        What the fit was made from, and what it found.
+        The data and the estimates of the fit.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ class VectorMixtureResults(TogetherResults):
 
     @property
     def _column_texts(self) -> tuple[str, ...]:
-        """What mentions the columns that new data need."""
+        """Texts that mention the columns required in new data."""
         return (self.formula,)
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
@@ -182,7 +182,7 @@ class VectorMixtureResults(TogetherResults):
 
     @property
     def weights(self) -> pd.Series[float]:
-        """Weights of the components, a Series by their number; pure numbers, (MOV1) of the theory pages."""
+        """Weights of the components, a Series by their number; dimensionless numbers, (MOV1) of the theory pages."""
         return pd.Series(self._parts.fit.weights, self._numbers, name="weight")
 
     @property
@@ -254,7 +254,7 @@ class VectorMixtureResults(TogetherResults):
         return Linear(np.ones(1), rest.value[None], rest.V[None], np.diag(rest.V) == 0.0), self._names
 
     def _term_tests(self) -> Iterator[Any]:
-        raise SpecError("A mixture has no terms to be tested; wald_test() takes hypotheses about its parameters.")
+        raise SpecError("A mixture has no terms to test. Use wald_test() for hypotheses about its parameters.")
 
     # -- the fit ------------------------------------------------------------------------------------------------------
 
@@ -285,7 +285,7 @@ class VectorMixtureResults(TogetherResults):
 
     @property
     def evidence_kind(self) -> str:
-        """What the fit is compared by: ``"loglik"``."""
+        """Criterion of comparisons of the fit: ``"loglik"``."""
         return "loglik"
 
     @property
@@ -360,17 +360,17 @@ class VectorMixtureResults(TogetherResults):
         return _PANELS(self, ax, response=response)
 
     def plot_components(self, pair: tuple[str, str] | None = None, *, ax: Any = None) -> Any:
-        """Draw the rows at two responses, with ellipses that hold half and 95% of each component.
+        """Draw the rows in two responses, with ellipses that contain 50% and 95% of each component.
 
-        Rows have the colour of their likeliest component. Those with a censored or missing value are open, at
-        ``impute()``.
+        Rows have the colour of their most probable component. Rows with a censored or missing value are drawn as open
+        points at ``impute()``.
 
         Parameters
         ----------
         pair : two str, optional
-            Names of the responses; the first two without.
+            Names of the responses; by default the first two.
         ax : matplotlib axes, optional
-            Where to draw.
+            Axes to draw on; new axes by default.
 
         Returns
         -------

@@ -399,7 +399,7 @@ def test_rows_that_are_not_positive(rain):
         tg.fit("y ~ x", rain, family="boxcox")
     with pytest.raises(DataError, match="positive"):
         tg.fit("y ~ x | censor(-1)", rain.assign(y=rain.y - 1.0), family="boxcox")
-    with pytest.raises(SpecError, match="rows are 0"):
+    with pytest.raises(SpecError, match="responses are 0"):
         tg.fit("y ~ x | censor(0)", rain, family=tg.BoxCox(0))
     with pytest.raises(SpecError, match="mixture"):
         tg.fit("y ~ mixture(2)", rain, family="boxcox")

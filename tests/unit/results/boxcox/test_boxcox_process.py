@@ -233,7 +233,7 @@ def test_search_for_the_highest_evidence():
     assert top == pytest.approx(0.7, abs=0.01)
     np.testing.assert_allclose(sides, [0.1, 0.3], rtol=0.05)
     assert highest(lambda x: -((x + 2.2) ** 2), -3.0, 3.0)[0] == pytest.approx(-2.2, abs=0.01)
-    with pytest.warns(BoundaryWarning, match="end of those"):
+    with pytest.warns(BoundaryWarning, match="end of the range"):
         highest(lambda x: x, -3.0, 3.0)
 
 

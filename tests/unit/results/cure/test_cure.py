@@ -206,7 +206,7 @@ def test_being_cured(res):
 
 
 def test_medians_that_are_not_reached(res):
-    never = "by the model a larger fraction never has the event"
+    never = "the fraction that never has the event"
     with pytest.warns(ApproximationWarning, match=rf"predict_percentile\(p=0.5\) is not finite in row 1: {never}"):
         found = res.predict_median(BOTH, interval=0.95)
     assert np.isfinite(found.loc[0]).all()
@@ -390,10 +390,10 @@ def test_an_offset_makes_fractions_differ(melanoma, tmp_path):
     res = tg.fit("Surv(failtime, failcens) ~ trt", rows, family="weibull", cure="~ offset(shift)")
     assert res.cured_fraction()["estimate"] == pytest.approx(res.predict_cured().mean(), abs=1e-12)
     assert "mean over the rows" in str(res.summary())
-    with pytest.raises(SpecError, match="one fraction for all rows"):
+    with pytest.raises(SpecError, match="the same cured fraction for all rows"):
         res.profile_cured()
     res.save(tmp_path / "fit.tgp")
-    with pytest.raises(SpecError, match="is of training rows"):
+    with pytest.raises(SpecError, match="requires the training rows"):
         tg.load(tmp_path / "fit.tgp").cured_fraction()
 
 
@@ -481,7 +481,7 @@ REFUSED = [
     ({"formula": "mvbind(time, event) ~ treated"}, SpecError, "one response"),
     ({"formula": "time ~ treated"}, SpecError, "requires censored rows"),
     ({"formula": "interval(time, time + event) ~ treated"}, SpecError, "exact or right-censored"),
-    ({"formula": "Surv(time, cured - cured) ~ treated"}, DataError, "No event was seen"),
+    ({"formula": "Surv(time, cured - cured) ~ treated"}, DataError, "No event was observed"),
     ({"cov_type": "HC9"}, SpecError, "HC9"),
     ({"fixed": {"cured[age]": 0.0}}, SpecError, r"names 'cured\[age\]'"),
     ({"fixed": {"cured[treated]": "x"}}, SpecError, "a finite number"),

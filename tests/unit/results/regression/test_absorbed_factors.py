@@ -137,7 +137,7 @@ def test_a_level_whose_rows_are_all_censored_runs_off(data, monkeypatch):
 
 def test_a_level_of_one_row_has_no_robust_error(data, monkeypatch):
     one = pd.concat([data, data.head(1).assign(g="alone", y=5.0)])
-    with pytest.warns(BoundaryWarning, match=r"depend on rows that the model meets exactly"):
+    with pytest.warns(BoundaryWarning, match=r"depend on rows that the model fits exactly"):
         a, b = both(monkeypatch, "y ~ x + C(g) | censor(-0.5)", one, cov_type="HC0")
     np.testing.assert_array_equal(a.bse.isna(), b.bse.isna())
     assert a.bse.isna().any()

@@ -94,7 +94,7 @@ def test_without_the_package(res, monkeypatch):
 
 
 def test_what_it_does_not_predict(package, res):
-    with pytest.raises(SpecError, match="what='conditional' is given the observed response"):
+    with pytest.raises(SpecError, match="what='conditional' conditions on the observed response"):
         res.to_marginaleffects("conditional")
     with pytest.raises(SpecError, match="q="):
         res.to_marginaleffects("quantile")

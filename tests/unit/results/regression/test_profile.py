@@ -65,9 +65,9 @@ def test_open_ends():
 def test_where_there_is_none(res, tobin, maximised):
     with pytest.raises(SpecError, match=r"'agee' is not a parameter .* did you mean 'age'"):
         res.profile_interval("agee")
-    with pytest.raises(SpecError, match="cov_type='HC0' does not take the likelihood for true"):
+    with pytest.raises(SpecError, match="cov_type='HC0' does not assume a correct likelihood"):
         tg.fit("durable ~ age | censor(0)", tobin, cov_type="HC0").profile_interval("age")
-    with pytest.raises(SpecError, match="method='profile' is for fits by maximum likelihood"):
+    with pytest.raises(SpecError, match="method='profile' requires a fit by maximum likelihood"):
         maximised.conf_int(method="profile")
     with pytest.raises(SpecError, match="'wald' or 'profile'"):
         res.conf_int(method="bootstrap")

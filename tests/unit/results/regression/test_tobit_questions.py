@@ -251,5 +251,5 @@ def test_effects_at_the_mean_of_the_design_are_those_of_margeff():
     se = np.sqrt(np.einsum("ij,jk,ik->i", G, res.cov_params(), G))
     np.testing.assert_allclose(found.loc[names, "se"], se, rtol=1e-6)
     np.testing.assert_allclose(found["intensive"] + found["extensive"], found["dydx"], rtol=1e-10)
-    with pytest.raises(SpecError, match="of a regression 'design'"):
+    with pytest.raises(SpecError, match=r"'design' .regressions only"):
         res.marginal_effects(at="median")

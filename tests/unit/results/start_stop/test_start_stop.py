@@ -303,13 +303,13 @@ def test_a_dot_leaves_out_the_subject(heart, weibull):
     [
         (
             {"b": [3.0, 6.0, 5.0], "a": [1.0, 3.0, 0.0]},
-            "Row 0 of id=1 does not begin at time 0; .*family='ph' takes late",
+            "Row 0 of id=1 does not begin at time 0; .*family='ph', which supports late",
         ),
-        ({"a": [0.0, 4.0, 0.0]}, "Row 1 of id=1 has a gap in time before it"),
+        ({"a": [0.0, 4.0, 0.0]}, "Row 1 of id=1 follows a gap in time"),
         ({"a": [0.0, 2.0, 0.0]}, "id=1 has rows that overlap"),
         ({"d": [1, 1, 1]}, "event before its last row"),
-        ({"d": [0, 0, 0]}, "No event was seen"),
-        ({"w": [1, 2, 1]}, "Row 1 of id=1 differs in its weight"),
+        ({"d": [0, 0, 0]}, "No event was observed"),
+        ({"w": [1, 2, 1]}, "Row 1 of id=1 has another weight"),
         ({"id": [1.0, np.nan, 2.0]}, "missing in 1 rows"),
         ({"x": [np.nan, 0.5, 1.0]}, "Row 1 of id=1 does not begin at time 0"),
         ({"b": [3.0, 3.0, 5.0]}, "comes at or after|not after their start|ends at or before"),
@@ -327,8 +327,8 @@ def test_rows_that_are_no_history_are_refused(change, words):
 @pytest.mark.parametrize(
     ("formula", "options", "words"),
     [
-        (HEART + " + gp(age)", {}, "not gp.age.; family='ph'"),
-        (HEART + " + (1 | surgery)", {}, "not re.surgery.; family='ph'"),
+        (HEART + " + gp(age)", {}, "not gp.age.; use family='ph'"),
+        (HEART + " + (1 | surgery)", {}, "not re.surgery.; use family='ph'"),
         ("Surv(start, stop, event) ~ mixture(2)", {}, "not mixture"),
         (HEART, {"family": "gaussian"}, "a family of positive times"),
         ("stop ~ age", {}, "Surv.start, stop, event."),
@@ -336,7 +336,7 @@ def test_rows_that_are_no_history_are_refused(change, words):
         (HEART, {"cure": "~ 1"}, "cure= is not supported with id="),
         (HEART, {"var_weights": "age"}, "var_weights= is not supported"),
         (HEART, {"censored": "drop"}, "censored= is not supported"),
-        (HEART, {"method": "ep"}, "maximum likelihood.*family='ph' has one"),
+        (HEART, {"method": "ep"}, "maximum likelihood.*use family='ph'"),
         (HEART, {"priors": {"age": tg.Normal(0, 1)}}, "without priors"),
         (HEART, {"id": "nobody"}, "id='nobody'"),
         (HEART, {"cov_type": "HC9"}, "cov_type"),

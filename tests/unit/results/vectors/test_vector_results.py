@@ -113,7 +113,7 @@ def test_new_rows_need_one_response(res):
         res.means["y1"], np.sqrt(res.covariances.xs("y1", level="response")["y1"])
     ).pdf([[0.0], [4.0]])
     np.testing.assert_allclose(table, densities / densities.sum(axis=1, keepdims=True), rtol=1e-8)
-    with pytest.raises(DataError, match="none of the responses y1, y2"):
+    with pytest.raises(DataError, match="at least one of the responses y1, y2"):
         res.predict({"z": [1.0]}, "component")
 
 
@@ -171,7 +171,7 @@ def test_a_file_answers_alike(res, data, tmp_path):
 def test_figures_show_every_component(res):
     ax = res.plot_components()
     assert len(ax.get_legend_handles_labels()[1]) == 2
-    with pytest.raises(SpecError, match="two responses are needed"):
+    with pytest.raises(SpecError, match="must be the names of two responses"):
         res.plot_components(("y1",))
 
 
@@ -205,7 +205,7 @@ def test_formulas_say_what_is_wrong(data, formula, words):
 
 
 def test_questions_without_a_meaning_say_why(res):
-    for name, words in {"sites": "about a posterior", "terms": "no location", "predict_cured": "no cured rows"}.items():
+    for name, words in {"sites": "for a posterior", "terms": "no location", "predict_cured": "no cured rows"}.items():
         with pytest.raises(UnavailableError, match=words):
             getattr(res, name)
 
