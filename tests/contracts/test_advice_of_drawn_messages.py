@@ -13,7 +13,7 @@ PAST = np.array([3.0, 5.0, 8.0, 13.0, 21.0, 2.0, 9.0, 4.0]), [True, True, False,
 MISTAKES = {
     "a limit that is missing": Mistake(
         lambda: fit("y ~ x | censor(None, up)", D.assign(up=np.where(D["solo"], np.nan, 9.0))),
-        "write inf where there is no limit",
+        "Write inf where there is no limit",
         (lambda: fit("y ~ x | censor(None, up)", D.assign(up=np.where(D["solo"], np.inf, 9.0))),),
     ),
     "effects on what is conditional": Mistake(

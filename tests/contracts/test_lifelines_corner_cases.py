@@ -66,7 +66,7 @@ def test_timedeltas_are_days(kind):
 
 
 def test_dates_are_no_durations():
-    with pytest.raises(DataError, match="durations=: dates are no durations"):
+    with pytest.raises(DataError, match="durations=: dates are not durations"):
         tg.lifelines.WeibullFitter().fit(pd.date_range("2020-01-01", periods=5))
 
 
@@ -135,7 +135,7 @@ def test_wrong_times_are_one_clear_error(wrong):
     with pytest.raises(SpecError, match="p='a'"):
         model.percentile("a")
     for call in (model.subtract, model.divide):
-        with pytest.raises(SpecError, match="other=5: another fitter"):
+        with pytest.raises(SpecError, match="other=5: must be a fitter"):
             call(5)
 
 

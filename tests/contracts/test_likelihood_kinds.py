@@ -237,7 +237,7 @@ def test_a_loaded_fit_says_that_it_does_not_know_the_null_model(name, tmp_path):
     res.save(tmp_path / "fit.tgp")
     loaded = tg.load(tmp_path / "fit.tgp")
     if loaded.parts.llnull is None and "Intercept" in loaded.params.index:
-        with pytest.raises(SpecError, match="intercept only computes with them"):
+        with pytest.raises(SpecError, match="intercept only requires them"):
             _ = loaded.prsquared
     else:
         assert loaded.llnull == pytest.approx(res.llnull, nan_ok=True)

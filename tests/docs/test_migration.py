@@ -85,7 +85,7 @@ def test_the_tables_are_read():
 @pytest.mark.filterwarnings("ignore:No row is censored:UserWarning")
 @pytest.mark.filterwarnings("ignore:The likelihood is highest without frailties")
 @pytest.mark.filterwarnings("ignore:The cured fraction depends on the tail")
-@pytest.mark.filterwarnings("ignore:The covariance of clusters in several directions")
+@pytest.mark.filterwarnings("ignore:The multiway-clustered covariance")
 @pytest.mark.slow_cases(
     'brms-tg.fit("y ~ gp(x)", data, sigma="~ gp(x) + (1 | g)")',
     'mgcv-tg.fit("y ~ gp(x) | censor(l)", data, family="boxcox")',

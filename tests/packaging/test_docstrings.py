@@ -42,7 +42,7 @@ WITHOUT_SOURCE = {
 # What tells a scale: of the response, of the linear predictor, of logarithms, or that there is none.
 SCALE = re.compile(
     r"\b(scales?|units?|nats?|probabilit(y|ies)|shares?|in standard (deviation|error)s|degrees of freedom|chi-squared|"
-    r"frequency weights?|number of|how many|0 (and|to) 1|pure numbers?)\b|\[0, 1\]",
+    r"frequency weights?|number of|how many|0 (and|to) 1|pure numbers?|dimensionless|numerical values?)\b|\[0, 1\]",
     re.IGNORECASE,
 )
 WITHOUT_UNITS = {

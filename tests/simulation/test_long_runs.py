@@ -69,7 +69,11 @@ def test_marginals(seed):
     mean, sd, error = draws.mean(axis=0), draws.std(axis=0), monte_carlo_error(draws)
     fixed = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": LENGTH, "sigma": sigma}
     res = tg.fit(
-        "y ~ 0 + gp(x) | censor(l, u)", data, family=FAMILIES[family], fixed=fixed, method=tg.EP(inducing=None)
+        "y ~ 0 + gp(x, line=False) | censor(l, u)",
+        data,
+        family=FAMILIES[family],
+        fixed=fixed,
+        method=tg.EP(inducing=None),
     )
     found = res.predict(data, "latent", se=True)
 

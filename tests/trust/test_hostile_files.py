@@ -230,7 +230,7 @@ def test_functions_of_the_user_come_from_the_user_alone(tmp_path):
     path = tmp_path / "own.tgp"
     tg.fit("y ~ twice(x)", DATA, functions={"twice": lambda x: 2 * x}).save(path)
     assert load(path) is None
-    with pytest.raises(SpecError, match=r"own.tgp: .* load it with functions=\{'twice': twice\}"):
+    with pytest.raises(SpecError, match=r"own.tgp: .* Load it with functions=\{'twice': twice\}"):
         tg.load(path, functions={"once": np.sin})
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}

@@ -21,7 +21,7 @@ COLUMN, SCALE_COLUMN = "column{}", "scale_column{}"
 _WIDE = re.compile(r"\s*mvbind\s*\(")
 TAKEN = re.compile("|".join([*STACKED, r"(scale_)?column\d+"]))
 _WRITTEN = "write mvbind(y1, y2) ~ terms"
-_LONG = "stack the rows, and write the formula of one response"
+_LONG = "Stack the rows, and write the formula of one response"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ def _of_each(syntax: Syntax, term: ast.expr) -> str:
             inside = text[:-1].rstrip(", ")
             name = "" if any(k.arg == "name" for k in term.keywords) else f", name={_quoted(f'{inside})')}"
             return f"{inside}, by={RESPONSE}, cor=True{name})"
-    syntax.fail(term, f"{text} is not supported for several responses; gp(x), re(g) and (1 + z | g) are; {_LONG}.")
+    syntax.fail(term, f"{text} is not supported for several responses; gp(x), re(g) and (1 + z | g) are. {_LONG}.")
 
 
 def _quoted(text: str) -> str:

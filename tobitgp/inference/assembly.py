@@ -317,7 +317,9 @@ def _scale_columns(spec: ModelSpec, names: Sequence[str], family: Family, given:
             "log(sigma). Leave out '0 +' or '- 1'."
         )
     if family.known_sigma is not None:
-        raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}, so sigma= has no place.")
+        raise SpecError(
+            f"family={family.name!r} has sigma = {family.known_sigma:g}, so sigma= cannot be used. Leave it out."
+        )
     if given.side_noises is not None:
         raise SpecError(
             "The censoring noises of bound='local' require one noise scale. Leave out sigma=, or use tg.VI()."

@@ -13,7 +13,8 @@ from lifelines.plotting import loglogs_plot
 
 from tobitgp.api import fit
 from tobitgp.errors import UnavailableError
-from tobitgp.lifelines.fitter_input import check_fitter, checked_curve, checked_fit, read_numbers, table_of
+from tobitgp.lifelines import comparing_fitters
+from tobitgp.lifelines.fitter_input import checked_curve, checked_fit, read_numbers, table_of
 from tobitgp.lifelines.univariate_names import UNIVARIATE_NAMES
 from tobitgp.posterior.questions import CURVES, Question, probability
 from tobitgp.results.predict import check_alpha
@@ -303,15 +304,8 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         column = f"{self.label} - Conditional median duration remaining to event"
         return pd.DataFrame({column: left}, index=self.timeline)
 
-    def subtract(self, other: Any) -> pd.DataFrame:
-        """See ``lifelines.WeibullFitter.subtract``."""
-        check_fitter(other)
-        return super().subtract(other)
-
-    def divide(self, other: Any) -> pd.DataFrame:
-        """See ``lifelines.WeibullFitter.divide``."""
-        check_fitter(other)
-        return super().divide(other)
+    subtract = comparing_fitters.subtract
+    divide = comparing_fitters.divide
 
     def print_summary(self, *args: Any, **options: Any) -> None:
         """Print the table of lifelines, or ``results_.summary()`` if lifelines does not have the distribution.

@@ -98,7 +98,7 @@ def summary(
     """
     chosen = _read_methods(methods)
     given = np.ravel(np.asarray(percentiles, dtype=object))
-    ps = tuple(dict.fromkeys(check_probability("percentiles", p, "each a probability", 0.95) for p in given))
+    ps = tuple(dict.fromkeys(check_probability("percentiles", p, "one or more probabilities", 0.95) for p in given))
     level = check_probability("confidence", confidence)
     for method in chosen:
         read_options(method, None, family, km_tail, bootstrap, rng)

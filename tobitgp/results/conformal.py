@@ -47,7 +47,7 @@ class ConformalIntervals:
     n_censored : int
         Calibration rows that are censored.
     least : float
-        Lower end of the support of the response.
+        Lower end of the support of the response, in its units.
     """
 
     results: Any

@@ -191,8 +191,8 @@ def contrast(
     Returns
     -------
     DataFrame
-        Columns ``estimate, se, lower, upper``, a row for each time, or one. For a ratio, ``se`` divided by the ratio is
-        the standard error of its logarithm.
+        Columns ``estimate, se, lower, upper``, a row for each time, or one; differences on the scale of ``what``. For a
+        ratio, a pure number, ``se`` divided by the ratio is the standard error of its logarithm.
 
     Raises
     ------

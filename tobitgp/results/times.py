@@ -268,7 +268,7 @@ def predict_restricted_mean(
 def concordance_index(results: Fit) -> float:
     """Concordance of the predicted medians with the training rows, including censored rows of every kind.
 
-    A proportion of pairs: 0.5 is chance, 1 a perfect order; see `tobitgp.metrics.concordance_index` and (MET2) of the
+    A share of pairs: 0.5 is chance, 1 a perfect order; see `tobitgp.metrics.concordance_index` and (MET2) of the
     theory pages. Frequency weights are used. For rows with late entry, only pairs with overlapping follow-up are used.
     A mixture predicts the same for every row and raises SpecError.
     """

@@ -262,7 +262,9 @@ def quantiles(
     1    2  0.5   90.0    53.0     426.0  348.0  550.0
     """
     check_limits(confidence, conf_type)
-    ps = [check_probability("p", each, "each a probability", 0.5) for each in np.ravel(np.asarray(p, dtype=object))]
+    ps = [
+        check_probability("p", each, "one or more probabilities", 0.5) for each in np.ravel(np.asarray(p, dtype=object))
+    ]
     read = read_times(formula, data, weights)
     parts = []
     for _, rows in read.parts():

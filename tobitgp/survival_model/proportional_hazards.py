@@ -97,7 +97,7 @@ def predict_partial_hazard(model: Any, df: Frame) -> pd.Series[float]:
     >>> lung = tg.datasets.load("lung")
     >>> model = tg.SurvivalModel("age", family="ph").fit(lung, "time", "event")
     >>> model.predict_partial_hazard({"age": [50, 70]}).round(2).tolist()
-    [0.8, 1.14]
+    [0.8, 1.15]
     """
     log = predict_log_partial_hazard(model, df)
     return pd.Series(np.exp(log.to_numpy()), index=log.index)

@@ -372,7 +372,7 @@ class SurvivalModel:
 
     @property
     def concordance_index_(self) -> float:
-        """Concordance with the training rows, a proportion of pairs, ``results_.concordance_index_``."""
+        """Concordance with the training rows, a share of pairs, ``results_.concordance_index_``."""
         return self.results_.concordance_index_
 
     @reads_frames

@@ -468,7 +468,7 @@ def test_where_the_way_from_another_fit_breaks_down_a_search_begins(clipped, err
 
 def test_a_fit_without_a_posterior_is_no_start(clipped):
     linear = tg.fit("y ~ x | censor(lower)", clipped)
-    with pytest.raises(SpecError, match=r"start= is a RegressionResults: a dict .*, or a fit by a posterior"):
+    with pytest.raises(SpecError, match=r"start= is a RegressionResults: must be a dict .*, or a fit by a posterior"):
         tg.fit("y ~ gp(x) | censor(lower)", clipped, start=linear)
 
 

@@ -192,7 +192,7 @@ def test_values_of_a_setting_are_tried_as_methods(data):
         (lambda: tg.VBCM(n_starts=3), "n_starts=3: tg.VBCM has no such setting. Write n_init=."),
         (lambda: tg.EP(n_init=3), "n_init=3: tg.EP has no such setting. Write n_starts=."),
         (lambda: tg.Laplace(bound="local"), "bound='local': tg.Laplace has no such setting. It has hyper, inducing,"),
-        (lambda: tg.MLE(max_iter=0), "max_iter=0: a whole number"),
+        (lambda: tg.MLE(max_iter=0), "max_iter=0: must be a whole number"),
         (lambda: tg.EP(hyper="both"), "hyper='both': must be one of 'auto', 'integrate', 'maximize'."),
         (lambda: tg.EP(inducing={"gp(x)": -1}), "inducing=-1: "),
     ],

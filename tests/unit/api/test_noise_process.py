@@ -272,7 +272,7 @@ def test_the_scale_of_every_fit(data):
 @pytest.mark.parametrize(
     ("formula", "sigma", "options", "words"),
     [
-        ("y ~ x", "~ gp(x)", {"method": "mle"}, "sigma: gp\\(x\\) is one"),
+        ("y ~ x", "~ gp(x)", {"method": "mle"}, "sigma: gp\\(x\\) is a process"),
         (CURVE, "~ 0 + gp(x)", {}, "Leave out '0 \\+'"),
         (CURVE, "~ gp(x, kernel='matern32', approximation='markov')", {}, "for processes of the mean"),
         ("y ~ gp(x, kernel='matern32', approximation='markov')", "~ gp(x)", {}, "'markov' is not supported with"),

@@ -324,7 +324,7 @@ NOT_SUPPORTED = {
     "family": (lambda: fit(Y, 0.3, family="student"), "family='student' is not supported"),
     "weights": (lambda: tg.fit(f"y ~ {TERM}", {"x": X, "y": Y, "w": 2}, fixed=FIXED, weights="w"), "weights= out"),
     "inducing": (lambda: fit(Y, 0.3, method=tg.EP(inducing=4)), "inducing= out"),
-    "sigma": (lambda: fit(Y, 0.3, sigma="~ x"), "no scale that sigma= could be of"),
+    "sigma": (lambda: fit(Y, 0.3, sigma="~ x"), "sigma= is not supported, since there is no scale"),
     "not supported for processes": (
         lambda: tg.fit("y ~ x", {"x": X, "y": Y}, fixed={"sigma": 0}, method="ep"),
         r"Add gp\(\)",

@@ -249,7 +249,7 @@ def test_bad_input():
         test("conc ~ zone | censor(nondetect=nd)", data.assign(nd=data.nd + 1))
     with pytest.raises(tg.errors.DataError, match=r"'conc' is 0 or below in row 3\."):
         test("conc ~ zone", data.assign(conc=np.where(data.index == 3, 0.0, data.conc)), method="mle")
-    with pytest.raises(tg.errors.SpecError, match="method='wilcoxon': one of 'peto'"):
+    with pytest.raises(tg.errors.SpecError, match="method='wilcoxon': must be one of 'peto'"):
         test("conc ~ zone", data, method="wilcoxon")
     with pytest.raises(tg.errors.SpecError, match="adjust='tukey'"):
         test("conc ~ zone", data, adjust="tukey")

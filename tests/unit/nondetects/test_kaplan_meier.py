@@ -77,7 +77,7 @@ def test_means_of_many_samples_at_once(case, tail):
 
 
 def test_what_it_cannot_use():
-    with pytest.raises(SpecError, match="km_tail='zero': one of 'efron', 'smallest_detect', 'bounds'"):
+    with pytest.raises(SpecError, match="km_tail='zero': must be one of 'efron', 'smallest_detect', 'bounds'"):
         kaplan_meier_of(read_values(["<1", "2"]), "zero")
     with pytest.raises(SpecError, match="right-censored"):
         kaplan_meier_of(read_values(["<1", "2", ">3"]))

@@ -107,10 +107,10 @@ def test_bad_input():
         tg.nondetects.kendall(x, x, np.ones(10))
     with pytest.raises(tg.errors.DataError, match="must be 0 or 1, but holds 1, 2"):
         tg.nondetects.kendall(y, x, c + 1)
-    with pytest.raises(tg.errors.SpecError, match="method='exact': one of 'auto', 'permutation', 'normal'"):
+    with pytest.raises(tg.errors.SpecError, match="method='exact': must be one of 'auto', 'permutation', 'normal'"):
         tg.nondetects.kendall(y, x, c, method="exact")
     for draws in (0, 9.5, True):
-        with pytest.raises(tg.errors.SpecError, match=f"n_permutations={draws}: a whole number"):
+        with pytest.raises(tg.errors.SpecError, match=f"n_permutations={draws}: must be a whole number"):
             tg.nondetects.kendall(y, x, c, n_permutations=draws)
     with pytest.raises(tg.errors.SpecError, match="right-censored"):
         tg.nondetects.kendall([">9", *y[1:]], x)

@@ -39,7 +39,7 @@ def test_order_of_labels_does_not_matter(name):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_labels_of_other_rows_are_refused(name):
     d = table()
-    with pytest.raises(tg.errors.DataError, match=r"labels that the data have not, such as r0; .*to_numpy"):
+    with pytest.raises(tg.errors.DataError, match=r"labels that are not in the data, e.g. r0.*to_numpy"):
         FUNCTIONS[name](d, d.set_axis([f"r{i}" for i in range(N)]))
 
 

@@ -126,7 +126,7 @@ def test_exceedance_is_the_percentile_turned_round(case):
 
 
 def test_what_it_refuses():
-    with pytest.raises(SpecError, match="family='cauchy': one of 'lognormal', 'normal', 'weibull', 'gamma'"):
+    with pytest.raises(SpecError, match="family='cauchy': must be one of 'lognormal', 'normal', 'weibull', 'gamma'"):
         maximise(read_values([1.0, 2.0]), "cauchy")
     with pytest.raises(DataError, match="family='gamma' needs positive values"):
         maximise(read_values([0.0, 1.0, 2.0], [1, 0, 0]), "gamma")

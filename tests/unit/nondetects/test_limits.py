@@ -70,13 +70,13 @@ def test_defaults_and_redrawn_samples():
 
 def test_methods_that_do_not_go_together():
     for given, words in (
-        ({"method": "jackknife"}, "method='jackknife': one of 'bca', 'profile'"),
-        ({"of": "mean"}, "of='mean': one of 'km', 'ros', 'mle'"),
+        ({"method": "jackknife"}, "method='jackknife': must be one of 'bca', 'profile'"),
+        ({"of": "mean"}, "of='mean': must be one of 'km', 'ros', 'mle'"),
         ({"of": "km", "method": "cox"}, "method='cox' is not of of='km', whose are 'bca', 'km-t', 'km-chebyshev'"),
         ({"method": "cox", "family": "gamma"}, "method='cox' is of log-normal means"),
         ({"of": "mle", "method": "bca", "family": "gamma"}, "not available for family='gamma'"),
         ({"km_tail": "bounds"}, "km_tail='bounds' gives bounds of the mean and no limits"),
-        ({"confidence": 95}, "confidence=95: a probability strictly between 0 and 1 is needed, as confidence=0.95"),
+        ({"confidence": 95}, "confidence=95: confidence must be a probability strictly between 0 and 1"),
         ({"bootstrap": 20}, "at least 200"),
     ):
         with pytest.raises(SpecError, match=words):
@@ -148,25 +148,25 @@ def test_exceedances():
 
 
 def test_words_that_are_not_known():
-    with pytest.raises(SpecError, match="side='both': one of 'upper', 'lower'"):
+    with pytest.raises(SpecError, match="side='both': must be one of 'upper', 'lower'"):
         tolerance_limit(SMALL, side="both")
     with pytest.raises(SpecError, match="method='wilks'"):
         tolerance_limit(SMALL, method="wilks")
     with pytest.raises(SpecError, match="'lognormal' and 'normal', not of 'gamma'"):
         tolerance_limit(SMALL, family="gamma", method="exact_complete")
-    with pytest.raises(SpecError, match="coverage=95: a probability strictly between 0 and 1"):
+    with pytest.raises(SpecError, match="coverage=95: coverage must be a probability strictly between 0 and 1"):
         tolerance_limit(SMALL, coverage=95)
     for standard in (0.0, np.nan, "2", True):
         with pytest.raises(SpecError, match=r"standard=.*: must be a number, above 0 with family='lognormal'"):
             exceedance(SMALL, standard)
-    with pytest.raises(SpecError, match=r"family=\['normal'\]: one of"):
+    with pytest.raises(SpecError, match=r"family=\['normal'\]: must be one of"):
         tolerance_limit(SMALL, family=["normal"])
     with pytest.raises(NumericalError, match="lost to rounding"):
         upper_confidence_limit([2.0, 2.0000001, 2.0], of="mle", family="gamma")
     assert upper_confidence_limit(SMALL, of="mle", confidence=0.5).upper == pytest.approx(
         maximise(read_values(SMALL)).mean
     )
-    with pytest.raises(SpecError, match="method='count': one of 'mle', 'binomial'"):
+    with pytest.raises(SpecError, match="method='count': must be one of 'mle', 'binomial'"):
         exceedance(SMALL, 1.0, method="count")
 
 

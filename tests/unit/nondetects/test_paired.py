@@ -149,7 +149,7 @@ def test_bad_input():
     test = tg.nondetects.test_paired
     with pytest.raises(tg.errors.DataError, match="Lengths differ: 39 of x, 40 of y"):
         test(x[1:], y)
-    with pytest.raises(tg.errors.SpecError, match="method='t': one of 'signed_rank', 'sign', 'mle'"):
+    with pytest.raises(tg.errors.SpecError, match="method='t': must be one of 'signed_rank', 'sign', 'mle'"):
         test(x, y, method="t")
     for method in ("sign", "signed_rank"):
         with pytest.raises(tg.errors.DataError, match="All 40 pairs are ties, or of unknown order"):
@@ -162,7 +162,7 @@ def test_bad_input():
         test([2.0, 1.0, 2.0], [1.0, -2.0, 5.0], log=True)
     with pytest.raises(tg.errors.SpecError, match="right-censored"):
         test([">2", "1", "2"], ["1", "2", "5"])
-    with pytest.raises(tg.errors.SpecError, match="alpha=0: a probability strictly between 0 and 1"):
+    with pytest.raises(tg.errors.SpecError, match="alpha=0: alpha must be a probability strictly between 0 and 1"):
         atrazine("mle").conf_int(0)
 
 

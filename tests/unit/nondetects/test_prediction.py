@@ -81,10 +81,10 @@ def test_nondetects_count_as_what_they_are():
 
 def test_what_it_refuses():
     for given, words in (
-        ({"k": 0}, "k=0: a whole number of at least 1"),
-        ({"mean_of": 1.5}, "mean_of=1.5: a whole number"),
-        ({"side": "left"}, "side='left': one of 'upper', 'lower', 'two-sided'"),
-        ({"method": "bayes"}, "method='bayes': one of 'predictive', 'exact_complete'"),
+        ({"k": 0}, "k=0: must be a whole number of at least 1"),
+        ({"mean_of": 1.5}, "mean_of=1.5: must be a whole number"),
+        ({"side": "left"}, "side='left': must be one of 'upper', 'lower', 'two-sided'"),
+        ({"method": "bayes"}, "method='bayes': must be one of 'predictive', 'exact_complete'"),
         ({"family": "gamma"}, "family='gamma' has no prediction limits"),
         ({"family": "weibull", "mean_of": 2}, "family='weibull' has limits of single values"),
     ):

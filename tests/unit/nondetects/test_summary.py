@@ -127,11 +127,15 @@ def test_families():
 
 def test_bad_input_is_named():
     for given, error, words in (
-        ({"methods": ["half"]}, SpecError, r"methods=\['half'\]: one or more of 'km', 'ros', 'mle'"),
+        ({"methods": ["half"]}, SpecError, r"methods=\['half'\]: must be one or more of 'km', 'ros', 'mle'"),
         ({"methods": []}, SpecError, r"methods=\[\]"),
         ({"methods": 3}, SpecError, "methods=3"),
         ({"by": ["sit"]}, DataError, "no such column"),
-        ({"percentiles": [95]}, SpecError, r"percentiles=95: each a probability strictly between 0 and 1.*0\.95"),
+        (
+            {"percentiles": [95]},
+            SpecError,
+            r"percentiles=95: percentiles must be one or more probabilities strictly between 0 and 1.*0\.95",
+        ),
         ({"confidence": 95}, SpecError, "confidence=95"),
         ({"bootstrap": 3}, SpecError, "bootstrap=3"),
         ({"family": "cauchy"}, SpecError, "family='cauchy'"),

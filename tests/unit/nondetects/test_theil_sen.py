@@ -109,9 +109,9 @@ def test_bad_input():
         tg.nondetects.theil_sen(y, np.where(c, x, 0.5), c)
     with pytest.raises(tg.errors.DataError, match="floor=1 lies above the smallest value or limit of y, 0"):
         tg.nondetects.theil_sen(y, x, c, floor=1.0)
-    with pytest.raises(tg.errors.SpecError, match="bootstrap=50: a whole number of at least 200"):
+    with pytest.raises(tg.errors.SpecError, match="bootstrap=50: must be a whole number of at least 200"):
         tg.nondetects.theil_sen(y, x, c, bootstrap=50)
-    with pytest.raises(tg.errors.SpecError, match="alpha=95: a probability strictly between 0 and 1"):
+    with pytest.raises(tg.errors.SpecError, match="alpha=95: alpha must be a probability strictly between 0 and 1"):
         tg.nondetects.theil_sen(y, x, c).conf_int(95)
 
 
@@ -141,5 +141,5 @@ def test_a_floor_is_a_number(floor):
 
 
 def test_an_alpha_is_a_number():
-    with pytest.raises(tg.errors.SpecError, match="alpha='a': a probability"):
+    with pytest.raises(tg.errors.SpecError, match="alpha='a': alpha must be a probability"):
         tg.nondetects.theil_sen([1.0, 2.0, 3.0, 5.0], [1, 2, 3, 4]).conf_int("a")

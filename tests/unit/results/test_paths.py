@@ -231,7 +231,7 @@ def test_who_has_no_path(lung, weibull, piecewise, path):
     ask = dict(times=[10.0], id="who")
     with pytest.raises(SpecError, match="id='nobody'"):
         weibull.predict_survival_function(path, [10.0], id="nobody")
-    with pytest.raises(SpecError, match="id= is a Series: id must be the name of the column"):
+    with pytest.raises(SpecError, match="id=a Series: id must be the name of the column"):
         weibull.predict_survival_function(path, [10.0], id=path["who"])
     with pytest.raises(SpecError, match="id= requires df="):
         weibull.predict_survival_function(**ask)

@@ -70,7 +70,7 @@ def test_rows_are_named_as_in_the_data():
 
 
 def test_an_entry_that_is_missing():
-    with pytest.raises(DataError, match="The entry e is missing in row 1; write -inf where there is none"):
+    with pytest.raises(DataError, match="The entry e is missing in row 1. Write -inf where there is none"):
         kaplan_meier("Surv(e, time, event) ~ 1", {**LATE, "e": [0.0, np.nan, 1.0, 0.0]})
 
 
@@ -94,7 +94,7 @@ def test_times_are_sorted_and_listed_once():
 @pytest.mark.parametrize("times", [[], [1.0, np.nan], [[1.0]], "a", [np.inf]])
 def test_what_are_no_times(times):
     for call, formula in ((kaplan_meier, "Surv(t, e) ~ 1"), (cumulative_incidence, "Surv(t, c) ~ 1")):
-        with pytest.raises(SpecError, match="times= takes a list of finite numbers"):
+        with pytest.raises(SpecError, match="times= must be a list of finite numbers"):
             call(formula, FEW, times=times)
 
 

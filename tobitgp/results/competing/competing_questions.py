@@ -229,7 +229,7 @@ def concordance_index(results: Fit, cause: Cause, time: float | None = None) -> 
     Returns
     -------
     float
-        A proportion of pairs: 0.5 is chance, 1 a perfect order.
+        A share of pairs: 0.5 is chance, 1 a perfect order.
 
     Raises
     ------

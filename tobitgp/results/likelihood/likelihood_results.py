@@ -124,7 +124,7 @@ class LikelihoodResults(Results):
 
     @property
     def prsquared_vz(self) -> float:
-        """Veall and Zimmermann's pseudo R2, the closest to the R2 of the uncensored response.
+        """Veall and Zimmermann's pseudo R2, a dimensionless number, the closest to the R2 of the uncensored response.
 
         (REG11) of the theory pages.
 

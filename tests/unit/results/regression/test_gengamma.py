@@ -130,5 +130,5 @@ def test_a_shape_without_a_finite_estimate_is_held_at_its_bound():
 
 @pytest.mark.parametrize("Q", [None, "1", np.nan, 11.0, True])
 def test_what_is_no_shape(lung, Q):
-    with pytest.raises(SpecError, match=r"Q is a number from -10 to 10"):
+    with pytest.raises(SpecError, match=r"Q must be a number from -10 to 10"):
         tg.GenGamma(Q)

@@ -307,7 +307,7 @@ def test_selection_chooses_the_method_that_its_criterion_takes(tobin):
     assert {type(fit) for fit in found.results.values()} == {tg.GPResults}
     found = tg.select([formulas["line"]], tobin, by="bic")
     assert type(found.best) is tg.RegressionResults
-    with pytest.raises(SpecError, match="the processes of 'curve'"):
+    with pytest.raises(SpecError, match="'curve' has processes"):
         tg.select(formulas, tobin, by="aic")
 
 
