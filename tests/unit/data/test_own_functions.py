@@ -102,7 +102,7 @@ def test_names_that_mean_something_already(name):
 def test_what_is_no_dict_of_functions():
     with pytest.raises(SpecError, match="dict of functions"):
         parse_formula("y ~ x", functions=[half])
-    with pytest.raises(SpecError, match="float. It must be a function of arrays"):
+    with pytest.raises(SpecError, match=r"float\. It must be a function of arrays"):
         parse_formula("y ~ x", functions={"f": 1.0})
 
 

@@ -70,7 +70,7 @@ def test_rows_are_named_as_in_the_data():
 
 
 def test_an_entry_that_is_missing():
-    with pytest.raises(DataError, match="The entry e is missing in row 1. Write -inf where there is none"):
+    with pytest.raises(DataError, match=r"The entry e is missing in row 1\. Write -inf where there is none"):
         kaplan_meier("Surv(e, time, event) ~ 1", {**LATE, "e": [0.0, np.nan, 1.0, 0.0]})
 
 
