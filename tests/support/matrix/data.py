@@ -44,7 +44,7 @@ def rows(n: int = N + NEW, seed: int = 7) -> pd.DataFrame:
         cause=np.where(first == end, 0, np.where(t <= t2, 1, 2)),
         count=rng.poisson(np.where(two > 0, 8.0, 1.5)),
         w=rng.integers(1, 3, n),
-        se=np.where(z > 0, 0.3, 0.1),
+        sx=np.where(z > 0, 0.3, 0.1),
     )
 
 

@@ -182,7 +182,7 @@ several("mvbind rescor", "mvbind(r1, r2) ~ z + arm | censor(limit, limit)", resc
 latent = _fits("latent")
 latent("latent", "mvbind(r1, r2, left, z) ~ gp(latent(2)) | censor(r1=limit, r2=limit)")
 uncertain = _fits("uncertain")
-uncertain("measured", "left ~ gp(x, se=se) | censor(limit)")
+uncertain("measured", "left ~ gp(x, se=sx) | censor(limit)")
 
 vectors = _fits("mixture of vectors", LIKELIHOOD)
 vectors("vectors", "mvbind(r1, r2) ~ mixture(2) | censor(r1=limit, r2=limit)", method=tg.EMCM(n_init=2))
