@@ -46,6 +46,7 @@ def checked_curve(method: Callable[..., Any]) -> Callable[..., Any]:
     def checked(self: Any, times: Any, label: str | None = None) -> Any:
         return method(self, read_numbers("times", times), label)
 
+    checked.__doc__ = f"See ``lifelines.WeibullFitter.{method.__name__}``, which has the same arguments."
     return checked
 
 

@@ -208,12 +208,12 @@ def plot_forest(
     Raises
     ------
     SpecError
-        As for :meth:`hazard_ratios`, or if ``ax`` is not a matplotlib axes object.
+        As for ``hazard_ratios()``, or if ``ax`` is not a matplotlib axes object.
 
     Warns
     -----
     ApproximationWarning
-        As for :meth:`hazard_ratios`, if ratios are drawn. Ratios that are 0 or infinite are drawn at the edge of the
+        As for ``hazard_ratios()``, if ratios are drawn. Ratios that are 0 or infinite are drawn at the edge of the
         axis.
 
     References
