@@ -230,7 +230,7 @@ def test_lifelines_is_imported_when_it_is_used():
     subprocess.run([sys.executable, "-c", check], check=True)
     missing = "import sys; sys.modules['lifelines'] = None; import tobitgp as tg; tg.lifelines"
     done = subprocess.run([sys.executable, "-c", missing], capture_output=True, text=True, check=False)
-    assert "ImportError: tg.lifelines needs lifelines 0.30 or newer" in done.stderr
+    assert "ImportError: Install lifelines 0.30 or newer" in done.stderr
 
 
 def test_the_curve_of_a_known_mixture_is_found():
