@@ -192,7 +192,7 @@ def test_a_client_without_its_cluster_is_refused(frame):
     with local_client(1) as client:
         assert find_client(client, frame) is client
     assert isinstance(client, distributed.Client)
-    with pytest.raises(SpecError, match="is closed; use one that is connected"):
+    with pytest.raises(SpecError, match=r"is closed\. Use one that is connected"):
         tg.fit("y ~ gp(x)", frame, engine=client)
 
 

@@ -52,13 +52,13 @@ def test_survival_begins_at_the_first_entry(smooth, lives):
 @pytest.mark.slow
 def test_earlier_questions_are_answered_with_a_word(smooth, lives):
     first, row = lives["entry"].min(), {"x": [0]}
-    with pytest.warns(ApproximationWarning, match=f"{FIRST} at 40.*: until then survival is 1"):
+    with pytest.warns(ApproximationWarning, match=f"{FIRST} at 40.*Until then survival is 1"):
         early = smooth.predict_survival_function(row, [20.0, 60.0], interval=0.9)
     assert (early.iloc[0] == 1.0).all()
     with pytest.warns(ApproximationWarning, match=FIRST):
         given = smooth.predict_survival_function(row, [40.0], conditional_after=20.0)
     assert given.iloc[0, 0] == pytest.approx(early.iloc[1, 0])
-    with pytest.warns(ApproximationWarning, match="until then hazards are NaN"):
+    with pytest.warns(ApproximationWarning, match="Until then hazards are NaN"):
         hazard = smooth.predict_hazard(row, [20.0, first, 60.0])
     assert hazard[0].isna().tolist() == [True, False, False]
     with pytest.warns(ApproximationWarning, match=FIRST):

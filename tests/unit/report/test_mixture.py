@@ -84,7 +84,7 @@ def test_notes_of_families_and_methods(y):
 def test_empty_components_of_a_process_stand_in_no_table(y):
     text = words(tg.fit("y ~ mixture('dp', max_components=5)", {"y": y}).summary())
     assert "2 used, at most 5" in text
-    assert "3 components hold less than 0.5 rows" in text
+    assert "3 components have fewer than 0.5 rows" in text
     assert "mean[2]" in text
     assert "mean[3]" not in text
 
