@@ -54,9 +54,9 @@ def test_the_summary_has_one_note_of_columns_and_one_of_skewed_posteriors():
     assert text.count("P>|z|: twice the smaller of the") == 1
     assert "A hazard ratio is exp(coef)" in text
     assert "few events are informative about a coefficient" in text
-    assert "limits by its profile: g 10.9 (2.44, 191)" in text
+    assert "profile limits: g 10.9 (2.44, 191)" in text
     none = " ".join(str(tg.fit("Surv(time, event) ~ g", rare(0), family="ph").summary()).split())
-    assert "limits by its profile: g inf (" in none
+    assert "profile limits: g inf (" in none
     lung = tg.datasets.load("lung")
     for family in ("ph", tg.PH("piecewise"), tg.PH("weibull")):
         assert "few events" not in str(tg.fit("Surv(time, event) ~ age + C(sex)", lung, family=family).summary())
