@@ -220,7 +220,7 @@ class ScaleSpec(LinearPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CureSpec(ScaleSpec):
-    """The logit of the cured fraction as written, ``~ trt``; it takes the position of the noise scale in other models."""
+    """The logit of the cured fraction as written, ``~ trt``; it takes the position of the usual noise scale."""
 
     part: ClassVar[str] = "cured fraction"
     argument: ClassVar[str] = "cure"

@@ -338,7 +338,7 @@ def measure_rows(rows: KnownRows, joint: bool, joint_W: bool) -> Measured:
 def _scale_layers(
     names: ColumnNames, scales: Sequence[HyperParameter], given: GivenParameters
 ) -> tuple[Layers, BoolArray]:
-    """What the columns of log sigma span in addition to its intercept, and which have given coefficients and are held."""
+    """What the columns of log sigma span in addition to its intercept, and which are held at given coefficients."""
     known = {*given.fixed, *(given.priors or {})}
     held = np.array([hyper.name in known or given.drops(hyper.name) for hyper in scales], dtype=np.bool_)
     blocks = names.scale_blocks if scales else ()

@@ -110,7 +110,7 @@ def all_low_rank(stand: Sequence[str], *, moves: bool) -> list[str]:
 
 
 def _located(choice: Any, term: GPTerm, centre: Array, scale: Array) -> int | str | Array:
-    """A choice of inducing inputs: locations are standardised, columns of a table are in the order of the term's inputs."""
+    """A choice of inducing inputs: locations standardised, columns of a table in the order of the term's inputs."""
     names, columns = [item.label for item in term.inputs], getattr(choice, "columns", None)
     if columns is not None and len({*names}) == len(names):
         if sorted(map(str, columns)) != sorted(names):
