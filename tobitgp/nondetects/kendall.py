@@ -143,7 +143,8 @@ class KendallResults(NondetectResults):
     notes : tuple of str
         Notes that the summary prints.
     tau_a, tau_b : float
-        Correlations: S divided by the number of all pairs, and by that of pairs whose order is known; pure numbers.
+        Correlations, pure numbers: S divided by the number of all pairs, and by the geometric mean of the numbers of
+        pairs whose order is known in y and in x.
     variance : float
         Variance of S over all permutations, in units of squared numbers of pairs.
     pvalue_normal : float

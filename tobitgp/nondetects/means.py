@@ -60,7 +60,7 @@ class KaplanMeier:
         return float(self.values[np.searchsorted(self.cdf, p - _ROUNDING)])
 
     def t_limit(self, confidence: float) -> float:
-        """One-sided limit of the mean by Student's t with n - 1 degrees of freedom; below it if under one half."""
+        """One-sided limit of the mean by Student's t, n - 1 degrees of freedom; below the mean if under one half."""
         return self.mean + float(stdtrit(self.n - 1, confidence)) * self.se
 
 
