@@ -166,7 +166,7 @@ def test_a_variance_of_nada_that_is_not_positive_is_told():
     y = np.where(np.isin(np.arange(15), [8, 12]), [76.8, 116.6][0], 63.2) + np.where(np.arange(15) == 12, 39.8, 0.0)
     x = np.select([np.arange(15) == k for k in (1, 8, 12)], [147.1, 96.7, 80.7], 63.2)
     with pytest.warns(
-        ApproximationWarning, match=r"pvalue_nada is NaN: the variance of S by NADA's formula is -3\.75,"
+        ApproximationWarning, match=r"The p-value pvalue_nada is NaN: the variance of S by NADA's formula is -3\.75,"
     ):
         res = tg.nondetects.kendall(y, x, y == 63.2, x == 63.2)
     assert np.isnan(res.pvalue_nada)

@@ -89,10 +89,9 @@ HELD += ["lifelines", "sklearn.py", "storage", "survival", "survival_model"]
 # Words that no text of the package has.
 NOWHERE = [r"\b(hold|holds|held) the truth\b", r"\bshall\b", r"\b(drowned|astray)\b"]
 
-# Folders and files whose docstrings are not held to PLAIN yet, nor their errors and warnings to whole sentences.
-NOT_YET = ("formula", "inference", "latent", "nondetects")
-# Built-in errors hold causes that a message quotes, and those of attributes have Python's own form.
-QUOTED = ("AttributeError", "MalformedError", "OSError", "FileNotFoundError", "TypeError", "ValueError")
+# Built-in errors hold causes that a message quotes, attributes have Python's own form, users never see assertions.
+QUOTED = ("AssertionError", "AttributeError", "FileNotFoundError", "MalformedError", "OSError")
+QUOTED += ("TypeError", "ValueError")
 BEGINS = re.compile(r"[A-Z\"'{]|--|[\w.]+[=(]")  # a capital, a value, an option, or ``argument=value:``
 ENDS = re.compile(r"[.?}]\s*$")
 
@@ -209,15 +208,11 @@ def test_messages_are_in_plain_english():
     assert found == {}
 
 
-def plain_modules():
-    return [p for p in modules() if p.relative_to(CHECKOUT / "tobitgp").parts[0] not in NOT_YET]
-
-
 @pytest.mark.slow
 def test_docstrings_are_in_plain_english():
     found = {
         str(p): bad
-        for p in plain_modules()
+        for p in modules()
         if (bad := [item for text in docstrings(p) for item in forbidden(text, OF_MESSAGES)])
     }
     assert found == {}
@@ -225,7 +220,7 @@ def test_docstrings_are_in_plain_english():
 
 @pytest.mark.slow
 def test_errors_and_warnings_are_sentences():
-    found = {str(p): bad for p in plain_modules() if (bad := [text for text in raised(p) if not is_sentence(text)])}
+    found = {str(p): bad for p in modules() if (bad := [text for text in raised(p) if not is_sentence(text)])}
     assert found == {}
 
 
@@ -237,7 +232,7 @@ def test_sentences_are_told_from_pieces(tmp_path):
 
 @pytest.mark.slow
 def test_messages_say_what_must_be():
-    found = [(p.name, item) for p in plain_modules() for text in messages(p) for item in forbidden(text, REQUIREMENTS)]
+    found = [(p.name, item) for p in modules() for text in messages(p) for item in forbidden(text, REQUIREMENTS)]
     assert found == []
 
 

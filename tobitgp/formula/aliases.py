@@ -53,7 +53,7 @@ def read_alias(syntax: Syntax, node: ast.Call) -> GPTerm:
 
 
 def _check_basis(syntax: Syntax, node: ast.Call, options: dict[str, ast.expr]) -> None:
-    """Refuse smooths that are no processes."""
+    """Raise an error for smooths that are not Gaussian processes."""
     basis = literal(options.get("bs"))
     if basis == "gp":
         return

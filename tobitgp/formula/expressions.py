@@ -1,4 +1,4 @@
-"""The whitelist: what may stand in an expression, node by node, and in the arguments of calls."""
+"""The whitelist: which nodes are allowed in an expression, and in the arguments of calls."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _either(syntax: Syntax, node: ast.expr) -> str:
 
 
 def _check_power(syntax: Syntax, node: ast.BinOp) -> None:
-    """Refuse powers that could be computed to millions of digits."""
+    """Raise an error for powers that could have millions of digits."""
     if _has_columns(syntax, node.right):
         return
     exponent = constant_value(node.right)
@@ -314,7 +314,7 @@ def read_column(syntax: Syntax, node: ast.expr, role: Role, what: str) -> Expres
 
 
 def read_limit(syntax: Syntax, node: ast.expr | None, role: Role) -> Expression | None:
-    """Read one limit; None is no limit."""
+    """Read one limit; None means that there is no limit."""
     if node is None or is_none(node):
         return None
     name = node.id if isinstance(node, ast.Name) and not syntax.is_quoted(node) else ""

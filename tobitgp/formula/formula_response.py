@@ -66,7 +66,7 @@ def read_response(syntax: Syntax) -> tuple[ResponseSpec, Expression | None]:
 
 
 def _refuse_bar(syntax: Syntax, node: ast.expr) -> NoReturn:
-    """Say where that stands which brms writes behind the response, as in ``y | cens(status) + trunc(lb = 0)``."""
+    """Say where the terms belong that brms writes after the response, as in ``y | cens(status) + trunc(lb = 0)``."""
     for item in ast.walk(node):
         if isinstance(item, ast.Call) and called(item) in NOT_YET:
             syntax.fail(item, f"'|' is not supported in the response, before '~'. {NOT_YET[called(item)]}")

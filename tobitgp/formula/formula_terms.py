@@ -64,7 +64,7 @@ def read_terms(syntax: Syntax, node: ast.expr) -> LinearTerms:
 
 
 def _read_mixture(syntax: Syntax, node: ast.expr, signed: list[tuple[int, ast.expr]]) -> MixtureTerm:
-    """Read ``mixture(k)``, ``mixture(range(1, 7))`` or ``mixture("dp", max_components=10)``, which stands alone."""
+    """Read ``mixture(k)``, ``mixture(range(1, 7))`` or ``mixture("dp", max_components=10)``, the only term."""
     assert isinstance(node, ast.Call)
     for sign, term in signed:
         if term is not node:

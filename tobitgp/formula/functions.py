@@ -1,4 +1,4 @@
-"""Every name a formula may call: functions, contrasts, kernels, a user's own, and words of other programs."""
+"""Every name a formula may call: functions, contrasts, kernels, a user's own, and names from other programs."""
 
 from __future__ import annotations
 

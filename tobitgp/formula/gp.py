@@ -83,7 +83,7 @@ def read_process(syntax: Syntax, node: ast.expr, taken: Sequence[str]) -> list[G
 
 
 def _refuse_label(syntax: Syntax, node: ast.expr, term: GPTerm) -> NoReturn:
-    """Refuse a label that another term has."""
+    """Raise an error for a label that another term has."""
     given = next((value for item in ast.walk(node) if (value := _given_name(item)) is not None), None)
     remedy = 'give this one a name, as in gp(x, name="short")'
     if given is not None:
@@ -107,8 +107,8 @@ def _given_name(node: ast.AST) -> ast.expr | None:
 def _read_gp(syntax: Syntax, node: ast.Call) -> GPTerm:
     """Read ``gp(x, ..., kernel=, ard=, by=, cor=, period=, line=, se=, name=)``.
 
-    Its label is ``name=``, else its inputs with ``by=`` and a known ``period=``, so that ``gp(t) + gp(t, period=7)``
-    are two terms; a kernel is no part of the label.
+    Its label is ``name=``, otherwise its inputs with ``by=`` and a known ``period=``, so that
+    ``gp(t) + gp(t, period=7)`` are two terms. The kernel is not part of the label.
     """
     options = read_options(syntax, node, OPTIONS, _REMEDIES)
     inputs = read_inputs(syntax, node)
@@ -157,7 +157,7 @@ def _read_errors(syntax: Syntax, options: dict[str, ast.expr], factor: GPFactor)
 
 
 def _read_line(syntax: Syntax, options: dict[str, ast.expr], factor: GPFactor, by: Expression | None) -> bool:
-    """Whether the term has a line: of one input, unless the kernel is periodic or a line itself; asked for with by=."""
+    """Whether the term includes a line: by default if it has one input, no by=, and no periodic or linear kernel."""
     possible = len(factor.inputs) == 1 and factor.kernel not in ("periodic", "linear")
     wanted = read_flag(syntax, options, "line", default=possible and by is None)
     if wanted and not possible:

@@ -37,7 +37,7 @@ class HazardFormula:
 
     @property
     def strata(self) -> frozenset[str]:
-        """Name of the column each of whose levels has a baseline of its own, if any."""
+        """Name of the column whose levels have separate baselines, if any."""
         return frozenset() if self.stratum is None else frozenset([self.stratum.strip("`")])
 
     def is_own(self, term: str) -> bool:
@@ -130,7 +130,7 @@ def _read_column(syntax: Syntax, term: ast.expr, name: str) -> str:
 
 
 def _refuse(syntax: Syntax, term: ast.expr, sign: int) -> None:
-    """Refuse terms that a log hazard cannot have."""
+    """Raise an error for terms that a log hazard cannot have."""
     inside = next((part for part in ast.walk(term) if called(part) in ("strata", "tv")), None)
     if isinstance(inside, ast.expr):
         syntax.fail(inside, f"{called(inside)}(...) must be a separate term.")

@@ -167,7 +167,7 @@ def plain_columns(syntax: Syntax, terms: LinearTerms, others: Sequence[str]) -> 
 
 
 def main_effects(syntax: Syntax, terms: LinearTerms) -> set[str]:
-    """Labels of what stands among the linear terms by itself, or in a product that has its factors too."""
+    """Labels of the linear terms that occur alone, or in a product that also includes its factors."""
     found, pending = set[str](), [term for sign, term in terms.linear if sign > 0]
     while pending:
         match pending.pop():
@@ -181,7 +181,7 @@ def main_effects(syntax: Syntax, terms: LinearTerms) -> set[str]:
 
 
 def spelled(name: str, own: Sequence[str] = ()) -> str:
-    """Write a column's name so that formulaic reads it safely, beside a user's own functions."""
+    """Write a column's name so that formulaic reads it safely, given a user's own functions."""
     safe = name.isascii() and name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("__")
     return name if safe and name not in own and name not in FUNCTIONS and name not in CONSTANTS else f"`{name}`"
 

@@ -228,7 +228,7 @@ def _columns_of_dot(formula: str, dot: int, columns: Collection[str] | None, tak
 def _check_columns(
     formula: str, variables: Iterable[Variable], terms: LinearTerms, columns: Collection[str] | None
 ) -> None:
-    """Refuse the first name in the text that is no column, with the nearest that are, or those that are not text."""
+    """Raise an error for the first name that is not a column, with the nearest columns, or those that are not text."""
     named = [*((v.start, v.name) for v in variables), *terms.removed.items()]
     unknown = [] if columns is None else sorted(item for item in named if item[1] not in set(columns))
     if not unknown:
@@ -249,7 +249,7 @@ def _some(names: list[str]) -> str:
 
 
 def _check_names(syntax: Syntax, terms: LinearTerms, variables: Iterable[Variable]) -> None:
-    """Refuse a process that was given the name of another term."""
+    """Raise an error for a process that was given the name of another term."""
     others = {"Intercept", "offset", *(v.name for v in variables if v.role == "linear")}
     others |= {syntax.text(term) for _, term in terms.linear}
     for term in terms.gps:

@@ -220,7 +220,7 @@ class ScaleSpec(LinearPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CureSpec(ScaleSpec):
-    """The logit of the cured fraction as written, ``~ trt``; it stands where other models have the noise scale."""
+    """The logit of the cured fraction as written, ``~ trt``; it takes the position of the usual noise scale."""
 
     part: ClassVar[str] = "cured fraction"
     argument: ClassVar[str] = "cure"
@@ -284,7 +284,7 @@ class ModelSpec(LinearPart):
 
     @property
     def limit(self) -> Expression | None:
-        """Limit of the non-detects that a flag, or text such as ``ND``, tells apart from values."""
+        """Limit of the non-detects that a flag, or text such as ``ND``, distinguishes from values."""
         told = self.response.kind == "text" or self.flag is not None
         return self.censoring.lower if told and self.censoring is not None else None
 
@@ -374,12 +374,12 @@ def _mixture(term: MixtureTerm) -> str:
 
 
 def line_names(terms: Sequence[GPTerm]) -> dict[int, str]:
-    """Names of the slopes of terms with a line of their own, by place."""
+    """Names of the slopes of terms that include a line, by place."""
     return {t: f"slope({term.name})" for t, term in enumerate(terms) if term.line}
 
 
 def _process(term: GPTerm) -> str:
-    """One process; what an alias was read as stands last."""
+    """Describe one process; the reading of an alias comes last."""
     group = term.by.text if term.by else ""
     if not term.factors:
         what = "random intercept"

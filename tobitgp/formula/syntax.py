@@ -115,7 +115,7 @@ class Syntax:
         return next(token.text for token in self.tokens if token.start == first)
 
     def is_quoted(self, node: ast.Name) -> bool:
-        """Tell whether a name stands in backticks."""
+        """Whether a name is written in backticks."""
         return self.formula[self.span(node)[0]] == "`"
 
     def is_constant(self, node: ast.AST) -> bool:
@@ -144,7 +144,7 @@ class Syntax:
 
 
 def called(node: ast.AST) -> str:
-    """Name of the function that a node calls; empty where it is no call of a name."""
+    """Name of the function that a node calls; empty if it is not a call of a name."""
     return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
 
 
@@ -157,7 +157,7 @@ def is_dot(node: ast.AST) -> bool:
 
 
 def operands(node: ast.expr, *signs: type[ast.operator]) -> Iterator[ast.expr]:
-    """What some signs stand between, from left to right, however deep."""
+    """Operands of some signs, from left to right, at any depth."""
     pending = [node]
     while pending:
         item = pending.pop()
@@ -226,7 +226,7 @@ def names_in(tree: ast.expr) -> list[ast.Name]:
 
 
 def check_depth(syntax: Syntax, node: ast.expr) -> None:
-    """Refuse a tree too deep to be walked by recursion."""
+    """Raise an error for a tree that is too deep to be walked by recursion."""
     level: list[ast.AST] = [node]
     for _ in range(MAX_DEPTH):
         level = [child for parent in level for child in ast.iter_child_nodes(parent)]
@@ -236,7 +236,7 @@ def check_depth(syntax: Syntax, node: ast.expr) -> None:
 
 
 def tokenize(formula: str) -> tuple[Token, ...]:
-    """Cut a formula into tokens, refusing what is no formula at all."""
+    """Cut a formula into tokens, with an error for text that is not a formula at all."""
     if len(formula) > MAX_LENGTH:
         raise FormulaError(f"The formula has {len(formula)} characters; at most {MAX_LENGTH} are read.")
     raw = _scan(formula)
@@ -262,7 +262,7 @@ def tokenize(formula: str) -> tuple[Token, ...]:
 
 
 def _scan(formula: str) -> list[Token]:
-    """Tokens without roles; single characters and words that are never allowed are refused."""
+    """Tokens without roles; single characters and words that are never allowed raise an error."""
     tokens = [Token(match.lastgroup or "", match.group(), match.start()) for match in _TOKEN.finditer(formula)]
     tokens = [token for token in tokens if token.kind != "space"]
     for token in tokens:
@@ -288,7 +288,7 @@ def _scan(formula: str) -> list[Token]:
 
 
 def _check_neighbours(formula: str, before: Token, token: Token, after: Token | None) -> None:
-    """Refuse attribute access, indexing, and operands side by side."""
+    """Raise an error for attribute access, indexing, and operands side by side."""
     if not before.ends_operand:
         return
     if token.text == "." and token.kind == "operator":

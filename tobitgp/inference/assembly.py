@@ -219,7 +219,7 @@ class Plan:
 
 
 def scale_problem(rows: KnownRows, standard: Standard, limits: bool) -> Problem:
-    """Rows standardised, with the limits of the instrument where they are asked for."""
+    """Rows standardised, with the limits of the instrument if they are requested."""
     problem = standardisation.scale_rows(rows, standard)
     return with_limits(problem, rows.response, standard.known_mean(rows.design)) if limits else problem
 
@@ -338,7 +338,7 @@ def measure_rows(rows: KnownRows, joint: bool, joint_W: bool) -> Measured:
 def _scale_layers(
     names: ColumnNames, scales: Sequence[HyperParameter], given: GivenParameters
 ) -> tuple[Layers, BoolArray]:
-    """What the columns of log sigma span beside its intercept, and which are held: of coefficients that were given."""
+    """What the columns of log sigma span in addition to its intercept, and which are held at given coefficients."""
     known = {*given.fixed, *(given.priors or {})}
     held = np.array([hyper.name in known or given.drops(hyper.name) for hyper in scales], dtype=np.bool_)
     blocks = names.scale_blocks if scales else ()
@@ -382,7 +382,7 @@ def _grouping(term: GPTerm, groups: Groups | None) -> Grouping | None:
 
 
 def row_noises(known: Outcome, given: GivenParameters, labels: npt.NDArray[Any] | None) -> list[HyperParameter]:
-    """A censoring noise for each row censored on one side, where asked for, named by distinct labels or positions."""
+    """A censoring noise for each row censored on one side, if requested, named by distinct labels or positions."""
     if given.side_noises != "row":
         return []
     below = np.isneginf(known.lower)

@@ -62,9 +62,9 @@ class CompiledPlan:
 
     @classmethod
     def of(cls, data: PartitionedRows, blocks: Sequence[Block], *, together: bool = False) -> CompiledPlan | None:
-        """For rows in one part; None where the core is not there, or does not know the rows or the blocks.
+        """Plan for rows in one part; None if the core is missing, or does not support the rows or the blocks.
 
-        With ``together``, beside a chain, all columns are common to the groups and kept.
+        With ``together``, for use with a chain, all columns are common to the groups and kept.
         """
         if library.load() is None or not isinstance(data.partitions, LocalPartitions) or len(data.partitions) != 1:
             return None
@@ -102,7 +102,7 @@ class CompiledPlan:
 
     @cached_property
     def code(self) -> IntArray | None:
-        """Group of each row, where columns go with groups."""
+        """Group of each row, if some columns belong to groups."""
         own = (at.code for at, member in zip(self.part.inputs, self.members, strict=True) if member.place == "own")
         return next(own, None)
 
@@ -192,7 +192,7 @@ class CompiledPlan:
 
 
 class Beside(NamedTuple):
-    """A chain beside the blocks, and where its part of the gradient belongs."""
+    """A Markov chain used together with the blocks, and where its part of the gradient belongs."""
 
     chain: library.Chain
     held: tuple[np.ndarray, ...]  # arrays that it points to
@@ -280,7 +280,7 @@ class _Answer:
         return tuple(found)
 
     def gradient(self) -> Array:
-        """Of the evidence, in theta."""
+        """Gradient of the evidence in theta."""
         if not self.given:
             return self._array("gradient", len(self.theta)).copy()
         part, n, e = self.plan.part, len(self.plan.part), self.e

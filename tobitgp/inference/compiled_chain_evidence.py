@@ -1,4 +1,4 @@
-"""Evaluations by the compiled core beside a Markov chain, in which the rows of all partitions meet."""
+"""Evaluations by the compiled core together with a Markov chain, which links the rows of all partitions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tobitgp.typing import Array, BoolArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class ChainPlan:
-    """As `CompiledPlan`, where some of the blocks stand in a chain."""
+    """Like `CompiledPlan`, for models in which some of the blocks are part of a chain."""
 
     plan: CompiledPlan  # of the other blocks, for all rows in one part
     structure: Markov
@@ -104,7 +104,7 @@ def _joined(parts: Sequence[RowPartition], order: IntArray) -> Sites | None:
 
 
 def _cut(sites: Sites, parts: Sequence[RowPartition], order: IntArray) -> list[RowPartition]:
-    """The parts with the sites of their own rows."""
+    """The parts, each with the sites of its rows."""
     both = np.empty((2, len(order)))
     both[:, order] = sites.lambda1, sites.lambda2
     ends = np.cumsum(list(map(len, parts)))[:-1]

@@ -1,8 +1,8 @@
-"""What all rows of a posterior say: its lower bound, its gradient, sites and moments; exact answers of small problems.
+"""Lower bound of a posterior over all rows, its gradient, sites and moments; exact posteriors of small problems.
 
 At a fixed point, with ``alpha = lambda1 - lambda2 m``, ``dF/dA = alpha w' - diag(lambda2) A S`` at fixed d; Laplace
 adds ``alpha q' + (u - diag(lambda2) A q) w'`` with ``q = S A' u``: (SIT9) and (LA6) of the theory pages. Each block
-turns its columns of that, and ``dF/dd``, into derivatives of its own parameters.
+turns its columns of ``dF/dA``, and ``dF/dd``, into derivatives with respect to its parameters.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class Exact(NamedTuple):
 
 
 def why_not_exact(problem: Problem) -> str | None:
-    """What stands in the way of :func:`exact_posterior`, None where nothing does."""
+    """Why :func:`exact_posterior` is not available for a problem; None if it is."""
     weight = problem.weight
     if any(rows.window is not None for rows in problem.rows):
         return "rows are truncated"

@@ -139,7 +139,7 @@ class Objective:
         return value, self.gradient(self.last)
 
     def gradient(self, found: Settled) -> Array:
-        """Gradient (k_free,) of the log posterior density, where slopes were asked for."""
+        """Gradient (k_free,) of the log posterior density, if slopes were requested."""
         assert found.gradient is not None
         return (found.gradient + self.parameters.log_prior(found.theta)[1])[self.parameters.free]
 

@@ -58,7 +58,7 @@ MOST_SPREAD = 100  # columns of groups that are not eliminated, above which they
 
 
 def lay_out(blocks: Sequence[BlockAt]) -> Layout:
-    """Place blocks, in their order; beside a structured part, which ties groups together, all among common columns."""
+    """Place blocks, in their order; a structured part ties groups together, so that all columns are common."""
     weights: dict[tuple[str, int], int] = {}
     structured = any(isinstance(block, StructuredTermAt) for block in blocks)
     for block in blocks:

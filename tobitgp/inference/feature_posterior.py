@@ -106,7 +106,7 @@ class FeaturePosterior:
         return self.states
 
     def features(self, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()) -> tuple[Loadings, Array]:
-        """``A`` and the residual ``d`` (n,) of any rows; blocks to pass over stand at their level."""
+        """``A`` and the residual ``d`` (n,) of any rows; blocks in ``skip`` are set to their level."""
         parts, A, d = join_features(self.layout, self.blocks, inputs)
         if not skip and not self.noise:
             return A, d
@@ -115,7 +115,7 @@ class FeaturePosterior:
         return place_columns(self.layout, inputs, [part.A for part in parts]), sum_residuals(parts)
 
     def noise_features(self, inputs: Sequence[Inputs]) -> tuple[Loadings, Array]:
-        """The same of what log sigma is beside its known part."""
+        """The same for log sigma without its known part."""
         parts = [block_features(block, at) for block, at in zip(self.blocks, inputs, strict=True)]
         parts = [p if t in self.noise else Features(0.0 * p.A, 0.0 * p.d) for t, p in enumerate(parts)]
         return place_columns(self.layout, inputs, [part.A for part in parts]), sum_residuals(parts)
@@ -129,7 +129,7 @@ class FeaturePosterior:
         return np.column_stack([A.times(self.w) for A, _ in both]), V, np.column_stack([d for _, d in both])
 
     def marginals(self, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()) -> tuple[Array, Array, Array]:
-        """Mean of f in any rows, variance in what the sites tell of, and residual variance d; (n,) each."""
+        """Mean of f in any rows, variance of the part that the sites inform, and residual variance d; (n,) each."""
         if not (skip or self.noise) and self.field is None:
             found = _compiled_marginals(self.layout, self.blocks, self.w, self.factor, inputs)
             if found is not None:

@@ -1,4 +1,4 @@
-"""What a fit is asked to do, hands on and warns of, and the designs for integrating over hyper-parameters."""
+"""The task of a fit, its results and its warnings, and the designs for integrating over hyper-parameters."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ FEW, SMALL_SHARE = 5, 0.1  # exact rows that leave intervals too narrow by a ten
 def warn_unidentified(
     measured: Measured, terms: Sequence[GPTerm], gps: Sequence[GPPrior], parameters: Parameters
 ) -> None:
-    """Say what the data cannot tell, and which random intercepts have a level for every row beside a sought sigma."""
+    """Warn of what the data do not identify, such as sigma and a random intercept with a level for every row."""
     exact, between, n = measured.n_exact, measured.between, measured.n
     if exact == 0 and not between:
         _warn("No row is exact: location and scale are determined by limits and priors alone. Set priors= or fixed=.")
@@ -236,7 +236,7 @@ def warn_unidentified(
 
 
 def warn_coarse(fitted: FittedGP, rows: float) -> None:
-    """Say where a fit met a bound, what inducing inputs leave out, where rounding took digits, and what is no bound."""
+    """Warn of bounds that a fit met, a large approximation gap, rounding errors, and evidence that is not a bound."""
     if words := bound_words(fitted):
         _warn(words)
     if fitted.nats_left > COARSE:
@@ -308,7 +308,7 @@ SINGULAR = 0.995  # a correlation beyond which coefficients are taken for multip
 
 
 def _singular_words(fitted: FittedGP) -> str:
-    """Which coefficients of a random effect the data do not tell apart; nothing where they do."""
+    """Which coefficients of a random effect the data do not distinguish; empty if there are none."""
     parameters, theta, found = fitted.parameters, fitted.points[0].theta, []
     for term in parameters.effects:
         if term.correlated and parameters.free[term.cors].any():
@@ -324,7 +324,7 @@ def _singular_words(fitted: FittedGP) -> str:
 
 
 def coarse_remedy(fitted: FittedGP, rows: float) -> str:
-    """What makes the inducing inputs leave less; where the noise is lost to rounding all inputs are no remedy."""
+    """How to reduce the approximation gap; using all inputs does not help if the noise is lost to rounding."""
     if words_for_little_noise(fitted.parameters, rows):
         return "Use more inducing inputs, or fix sigma at a larger value"
     return (

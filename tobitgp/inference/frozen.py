@@ -80,7 +80,7 @@ class Frozen:
     def of(
         cls, data: PartitionedRows, blocks: Sequence[Block], theta: Array, method: Method, likelihood: Likelihood
     ) -> tuple[Frozen, PartitionedRows]:
-        """At parameters hardly smoother than any that will be asked for; and the rows, with what is kept of them."""
+        """Features at parameters hardly smoother than any needed later, and the rows with what is kept of them."""
         empty = cls.without_rows(blocks, theta)
         view = Spread(method.view(likelihood.over(data.kinds).at(theta)))
         setting = Setting(empty.at, empty.layout, method, view, 1.0)
@@ -261,7 +261,7 @@ class MovedFactor(Factor):
         return self.W
 
     def quadratic(self, w: Array) -> float:
-        """Of the whitened weights, whatever w is."""
+        """Sum of squares of the whitened weights, whatever w is."""
         return float(self.w @ self.w)
 
     def begin(self, A: Loadings) -> tuple[Array, Slope]:

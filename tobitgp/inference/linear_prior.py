@@ -43,7 +43,7 @@ class LinearPlan:
 
     @property
     def common(self) -> IntArray:
-        """Places of the columns beside an absorbed factor's."""
+        """Places of the columns outside an absorbed factor."""
         return beside(len(self.mean), self.factor)
 
     def centre(self, mean: Array) -> Array:
@@ -96,7 +96,7 @@ def plan_linear(
 
 
 def beside(p: int, factor: LevelColumns | None) -> IntArray:
-    """Places of the columns beside those of an absorbed factor, (c,)."""
+    """Places of the columns outside an absorbed factor, (c,)."""
     every = np.arange(p)
     return every if factor is None else np.delete(every, slice(factor.start, factor.start + factor.size))
 
@@ -146,9 +146,9 @@ def find_prior(
 
 
 def scale_root(layers: Layers, measured: Measured, held: BoolArray) -> Array | None:
-    """What coefficients of log sigma are of standardised ones, (q, q); None where each has its column's unit.
+    """Matrix (q, q) from standardised coefficients of log sigma to these; None where each has its column's unit.
 
-    Shapes: held (q,), True where a coefficient has a prior of its own, none, or a known value.
+    Shapes: held (q,), True where a coefficient has a separate prior, no prior, or a known value.
     """
     if layers.plain or measured.joint_W is None or measured.W is None:
         return None

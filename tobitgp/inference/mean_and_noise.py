@@ -140,7 +140,7 @@ class PairSearch(Search):
         return self._maximised(theta, data)
 
     def _with_one_scale(self) -> tuple[Array, Sites]:
-        """Parameters (k,) of a fit with one noise scale beside those that priors expect of log sigma, and its sites."""
+        """Parameters (k,) and sites of a fit with one noise scale; those of log sigma are as their priors expect."""
         kept = ~self._of_noise
         task = replace(self.task, prior=self.prior.of_mean, parameters=self.parameters.some(kept), data=None)
         search = Search(task, self.method, self.settings, self.on_step)
@@ -155,7 +155,7 @@ class PairSearch(Search):
         return theta, start_sites(self.problem.rows, np.array([of_f.lambda1, of_f.lambda2]))
 
     def _starts(self, theta: Array) -> list[Array]:
-        """Where to start from: values of log sigma's parameters beside those with one scale, and what the user gave."""
+        """Starting points: values for log sigma added to the fit with one noise scale, and what the user gave."""
         roles, given = np.array(self.parameters.roles), self.parameters.start
         found = [np.where(np.isnan(given), theta, given)]
         for sd, scale in STARTS[: self.settings.n_starts + 1]:

@@ -95,7 +95,7 @@ class Method:
 
     @property
     def side_noises(self) -> Literal["shared", "row"] | None:
-        """Whether censored rows have noise of their own, one for each side or for each row, before log sigma."""
+        """Whether censored rows have separate noise, one for each side or for each row, before log sigma."""
         return None
 
     def pilot(self) -> Method:

@@ -107,7 +107,7 @@ def _start(
 
 
 def neighbours(parameters: Parameters, free: Array) -> list[Array]:
-    """Free parts of theta beside: what a longer length-scale takes for noise a shorter one may take for signal."""
+    """Nearby free parts of theta: a shorter length-scale may treat as signal what a longer one treats as noise."""
     roles = np.array(parameters.roles)[parameters.free]
     scales, noise = roles == "lengthscale", roles == "sigma"
     hops = ((0.6, 0.5), (2.5, 1.0)) if scales.any() else ()

@@ -160,7 +160,7 @@ class StepState(NamedTuple):
 
     @property
     def evidence(self) -> float:
-        """What the sums tell of the parameters of kernels, but for a constant: ``w' B w / 2 - log |B| / 2``."""
+        """Log evidence of the sums about the kernel parameters, up to a constant: ``w' B w / 2 - log |B| / 2``."""
         r = self.sums.r + self.sums.known.r / self.there.sigma**2
         return 0.5 * float(self._w @ self.there.root.adjoint(r)) - 0.5 * self.q.log_det
 

@@ -142,7 +142,7 @@ class Correlated(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NoiseFreeEnd:
-    """What rows without noise say, beside the posterior, while a fit lasts."""
+    """Results of rows without noise, in addition to the posterior, kept while a fit lasts."""
 
     effective: float  # number of parameters
     nats_left: ClassVar = 0.0
@@ -203,7 +203,7 @@ class Solved:
 
     @property
     def sites(self) -> Sites:
-        """Of the rows, each that of its place; infinite precision where f is known."""
+        """Sites of the rows: each row has the site of its place, with infinite precision where f is known."""
         known = self.places.known
         lambda1, lambda2 = np.where(known, self.places.lower, 0.0), np.where(known, np.inf, 0.0)
         if self.stepped is not None:
@@ -261,7 +261,7 @@ def _norms(A: Array) -> Array:
 
 
 def _undecided(A: Array, d: Array, exact: Kriging, lower: Array, upper: Array) -> BoolArray:
-    """Which of some places, (m,), the exact values leave to vary; refuse where these contradict what is known there."""
+    """Which of some places, (m,), the exact values leave undetermined; an error if they contradict the limits there."""
     mean, least = A @ exact.w0, np.maximum(LEAST_SD * _norms(A), np.sqrt(CLEAR * d))
     decided = _norms(A @ exact.N) < least
     inside = (lower < mean - FAR * least) & (mean + FAR * least < upper)

@@ -1,4 +1,4 @@
-"""What a method says of rows that tell of f and of log sigma: sites with 2 x 2 precisions, evidence, derivatives.
+"""What a method computes for rows that inform f and log sigma: sites with 2 x 2 precisions, evidence, derivatives.
 
 Expectation propagation matches moments, (HET4) to (HET6). Variational inference has the expected slopes and curvatures
 of the log likelihood, (HET9) to (HET13), Laplace's method those at the mode, (HET14) and (HET15).

@@ -1,8 +1,8 @@
-"""The fixed point on rows that tell of two latents each, f and h = log of the noise scale: (HET3) to (HET7).
+"""The fixed point for rows that inform two latents each, f and h = log of the noise scale: (HET3) to (HET7).
 
 Sites are Gaussian in both, ``exp(lambda1'u - u' Lambda2 u / 2)`` with full 2 x 2 precisions, which may be indefinite: a
-large residual says that f is off or that the noise is wide. Along the axes of a precision a row is two rows that tell
-of one sum of features each, so that all else is as with one latent.
+large residual indicates that f is wrong or that the noise is wide. Along the axes of its precision, a row is equivalent
+to two rows that inform one sum of features each, so that all else is as with one latent.
 """
 
 from __future__ import annotations
@@ -106,12 +106,12 @@ class PairRows:
 
     @property
     def start(self) -> Sites:
-        """Flat in f, and what rows tell of h before anything is known."""
+        """Sites that are flat in f, with the information of rows about h before anything is known."""
         return start_sites(self.rows, np.zeros((2, len(self.d))))
 
 
 def start_sites(rows: Sequence[KindRows], of_f: Array) -> Sites:
-    """Sites of f, natural parameters (2, n), beside what rows tell of h."""
+    """Sites from those of f, natural parameters (2, n), and the information of rows about h."""
     told = np.concatenate([r.weight * (EXACT if r.kind == "exact" else CENSORED) for r in rows])
     lambda2 = np.zeros((len(told), 2, 2))
     lambda2[:, 0, 0], lambda2[:, 1, 1] = of_f[1], told
@@ -136,7 +136,7 @@ class PairSlopes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PairRule:
-    """What a method says of rows that tell of both latents."""
+    """How a method updates rows that inform both latents, and their derivatives."""
 
     update: Callable[[PairRows, PairGaussian, Sites, Likelihood, float], PairUpdate]
     slopes: Callable[[PairEnd, Likelihood, float, bool], PairSlopes]

@@ -108,7 +108,7 @@ def memory() -> float:
 
 
 def check_memory(n: int) -> None:
-    """Refuse to gather more rows than the memory of the machine holds."""
+    """Raise an error for more rows than fit into the memory of the machine."""
     there, need = memory(), ROW_BYTES * n
     if need > there:
         raise DataError(
@@ -138,7 +138,7 @@ def gather_parts(partitions: Partitions, plan: Plan, *, limits: bool, store: Sto
 
 
 def know_rows(partition: DataPartition, log_time: bool, store: Store | None) -> KnownRows:
-    """What is known of a partition's rows on the scale that is modelled."""
+    """The observed information about a partition's rows, on the scale that is modelled."""
     with naming(partition.place):
         known = outcome(partition.response, log_time=log_time, labels=partition.labels.to_numpy())
     rows = KnownRows(partition.response, known, partition.design, partition.number)
@@ -204,7 +204,7 @@ def fit_gp(task: Task, method: Method, settings: Settings | None = None, on_step
 
 
 def search_of(task: Task, method: Method, settings: Settings, on_step: OnStep | None = None) -> Search:
-    """The search that goes with the terms."""
+    """The search that the terms require."""
     kind = NoiseFreeSearch if task.parameters.noise_free else PairSearch if task.prior.n_noise else Search
     if settings.batches is not None:
         if kind is not Search:
@@ -215,7 +215,7 @@ def search_of(task: Task, method: Method, settings: Settings, on_step: OnStep | 
 
 @contextmanager
 def named_suspects(parameters: Parameters, weight: Array, rows: float) -> Iterator[None]:
-    """Tell of computations on so many rows that break down what to look at: weights (n,) where they are far apart."""
+    """Name the likely cause of a computation that breaks down, such as weights (n,) of the rows that are far apart."""
     try:
         yield
     except (NumericalError, np.linalg.LinAlgError) as error:
@@ -323,7 +323,7 @@ def _integrate(
 
 
 def as_asked(search: Search, objective: Objective, pilot: FeaturePosterior) -> FeaturePosterior:
-    """Posterior of the method asked for, at hyper-parameters that another one's evidence chose."""
+    """Posterior of the requested method, at hyper-parameters that the evidence of another method chose."""
     asked = pilot
     if search.last is not search.method:
         data = objective.data.starting(pilot.rows.map(ended))

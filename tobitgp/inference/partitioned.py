@@ -1,7 +1,7 @@
 """The rows of a fit in partitions, which threads or machines work on side by side.
 
-A partition is a value: what a pass finds out of it is a new one beside the old, so that one that is lost with its
-machine can be made again.
+A partition is a value: a pass over it makes a new partition and leaves the old one as it was. A partition that is lost
+with its machine can therefore be made again.
 """
 
 from __future__ import annotations

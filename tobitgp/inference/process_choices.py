@@ -22,7 +22,7 @@ MOST_CROSSED = 10_000  # weights of groupings that are not eliminated, whose squ
 
 
 def check_crossed(gps: Sequence[GPPrior]) -> None:
-    """Refuse groupings of so many levels that what crosses the largest does not fit into memory."""
+    """Raise an error if the groupings that cross the largest one have too many levels to fit into memory."""
     sizes: dict[str, int] = {}
     for gp in gps:
         if gp.grouping is not None and not gp.covariance.factors:
@@ -41,7 +41,7 @@ MOST_CURVES = 12
 
 
 def check_curves(terms: Sequence[GPTerm], effects: Sequence[Sequence[str]], moves: Sequence[bool]) -> None:
-    """Refuse correlations of many curves, and to move their inducing inputs."""
+    """Raise an error for correlations of many curves, and for moving their inducing inputs."""
     for term, levels, moved in zip(terms, effects, moves, strict=True):
         if term.cor and len(levels) > MOST_CURVES:
             raise DataError(
@@ -98,7 +98,7 @@ def approximations(
 
 
 def all_low_rank(stand: Sequence[str], *, moves: bool) -> list[str]:
-    """What may stand for each term beside a process in log sigma."""
+    """The approximation of each term in a model with a process in log sigma; only low rank is supported."""
     if moves:
         raise SpecError("tg.Inducing(...) is not supported with a process in sigma=. Leave one of the two out.")
     for how in stand:
@@ -110,7 +110,7 @@ def all_low_rank(stand: Sequence[str], *, moves: bool) -> list[str]:
 
 
 def _located(choice: Any, term: GPTerm, centre: Array, scale: Array) -> int | str | Array:
-    """A choice of inducing inputs, locations standardised, columns of a table as the inputs stand in the term."""
+    """A choice of inducing inputs: locations standardised, columns of a table in the order of the term's inputs."""
     names, columns = [item.label for item in term.inputs], getattr(choice, "columns", None)
     if columns is not None and len({*names}) == len(names):
         if sorted(map(str, columns)) != sorted(names):

@@ -1,7 +1,7 @@
-"""Of a posterior in several rows together: the covariance, the variance of a sum, and draws.
+"""The posterior of several rows together: the covariance, the variance of a sum, and draws.
 
-Beside a structured part draws are those of (STR8): a draw of the prior is led to the rows' sites as their mean is, so
-that no factor of the covariance is needed; rows without knots get such, without sites.
+With a structured part, draws are those of (STR8): a draw of the prior is conditioned on the rows' sites in the same way
+as the mean, so that no factor of the covariance is needed. Rows without knots get knots without sites.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _residual_factor(block: KernelFeatures | LevelCurvesAt, at: Inputs, seen: Bo
 def _signs(block: KernelFeatures, X: Array) -> Array:
     """Signs (n,) of rows in which a process that is a product with a single column is minus that of its opposite.
 
-    With these, draws do not depend on which rows are asked about together.
+    With these signs, draws do not depend on which rows are drawn together.
     """
     signs = np.ones(len(X))
     for factor in block.covariance.factors:
@@ -211,7 +211,7 @@ def _indicators(field: Field, inputs: Sequence[Inputs], skip: frozenset[int]) ->
 
 
 def check_shown(field: Field, skip: frozenset[int]) -> None:
-    """Refuse to show some of several terms that stand in one structure, which is drawn as their sum."""
+    """Raise an error if only some of the terms in one structure are shown, since it is drawn as their sum."""
     if 0 < len(skip.intersection(field.blocks.tolist())) < len(field.blocks):
         raise SpecError(
             "exclude=: Markov terms of the same input are drawn as one sum; exclude all of them or none. predict() "

@@ -166,7 +166,7 @@ def row_cells(
     loadings: bool,
     places: slice | None = None,  # among the rows at hand
 ) -> Cells:
-    """Each row as a cell of its own, those without information left out."""
+    """Each row as a separate cell; rows without information are left out."""
     parts, A, d = made
     columns = [part.A if t == term.block else np.zeros_like(part.A) for t, part in enumerate(parts)]
     X, code = fold(term.covariance, inputs[term.block].X, term.theta), inputs[term.block].code

@@ -525,7 +525,7 @@ class Search:
         return choose_blocks(prior, theta, precision, data.inputs, nats=NATS, cap=cap)
 
     def kept(self, blocks: Sequence[Block]) -> Kept | None:
-        """What finds fixed points where the rows tell of more than f."""
+        """What finds fixed points if the rows inform more than f; None here."""
         return None
 
     def precisions(self, data: PartitionedRows) -> Array:
@@ -546,7 +546,7 @@ class Search:
 
 
 def near_enough(maximum: EvidenceMaximum) -> bool:
-    """Whether a Newton step would gain nothing beside what features leave."""
+    """Whether the gain of a Newton step is negligible relative to the approximation gap."""
     return maximum.gain_left <= max(CONVERGED, SHARE_OF_GAP * nats_left(maximum.posterior))
 
 

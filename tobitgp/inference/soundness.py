@@ -64,7 +64,7 @@ def process_inconsistencies(gp: GPModel, fitted: FittedGP, spec: ModelSpec, stat
 
 
 def _wrong(wanted: Shapes, finite: Sequence[str]) -> Iterator[str]:
-    """Arrays that have not the shapes beside them, or hold numbers that are not finite."""
+    """Arrays that differ from their wanted shapes, or contain numbers that are not finite."""
     for name, (values, shape) in wanted.items():
         if values.shape != shape:
             yield f"{name} has the shape {values.shape}, not {shape}"
@@ -144,7 +144,7 @@ def _are_ends(ends: IntArray, n: int) -> bool:
 
 
 def _field_arrays(point: FeaturePosterior) -> Generator[str, None, Shapes]:
-    """Arrays of the structured part, whose parameters are those of the blocks that stand in it."""
+    """Arrays of the structured part, whose parameters are those of the blocks in it."""
     field, standing = point.field, [t for t, b in enumerate(point.blocks) if isinstance(b, StructuredTermAt)]
     if field is None and not standing:
         return {}

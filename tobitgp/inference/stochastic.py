@@ -78,7 +78,7 @@ class StochasticSearch(Search):
         return self._stepped(theta, inverse)
 
     def _stepped(self, theta: Array, inverse: Array) -> EvidenceMaximum:
-        """Where steps lead, with sites of all rows that go with the hyper-parameters there."""
+        """The end of the steps, with the sites of all rows at the hyper-parameters there."""
         scales = np.array(self.parameters.roles) == "lengthscale"
         for _ in range(RUNS):
             model, start = self._begin(theta)

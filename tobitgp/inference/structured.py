@@ -1,9 +1,9 @@
-"""The posterior beside a structured part: ``f = A w + e``, the structure integrated out first, (STR2) and (STR3).
+"""The posterior with a structured part: ``f = A w + e``, the structure integrated out first, (STR2) and (STR3).
 
 With ``V0 = (K_e^-1 + Lambda)^-1`` and ``A~ = A - V0 Lambda A`` the weights have ``B = I + A' Lambda A~`` and
 ``r = A' (lambda1 - Lambda V0 lambda1)``, and f has mean ``V0 lambda1 + A~ w`` and variance
-``diag(V0) + diag(A~ B^-1 A~')``; the log evidence is (STR5) of the theory pages. A~ holds for all rows, so these lie in
-one memory.
+``diag(V0) + diag(A~ B^-1 A~')``; the log evidence is (STR5) of the theory pages. A~ depends on all rows, which are
+therefore in one memory.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Field:
     def part(self, inputs: Sequence[Inputs], skip: frozenset[int], *, from_level: bool) -> tuple[Array, Array]:
         """``V0 lambda1`` and ``V0 Lambda A`` at other places, (n, 1 + M), and the variance of e given w, (n,).
 
-        Shown are the terms that stand in blocks not to be passed over.
+        Only the terms of blocks that are not in ``skip`` contribute.
         """
         shown = [i for i, block in enumerate(self.blocks.tolist()) if block not in skip]
         at = inputs[self.block]
@@ -118,7 +118,7 @@ class Field:
         return np.where(seen[:, None], values - level, values), np.where(seen, np.maximum(moved, 0.0), variance)
 
     def extended(self, inputs: Inputs) -> tuple[Field, IntArray]:
-        """With knots, which have no sites, wherever the places given stand on none; and the knot of each place."""
+        """The field with a new knot, without a site, at each given place that has none; and the knot of each place."""
         own, N = self.structure.inputs, len(self.lambda2)
         code = None if own.code is None or inputs.code is None else np.concatenate([own.code, inputs.code])
         _, of_row = distinct(Inputs(np.concatenate([own.X, inputs.X]), code))
@@ -140,9 +140,9 @@ CHECKED = 2000  # knots around the middle one
 
 
 def gain_of_neighbours(field: Field, w: Array) -> float:
-    """Nats that Vecchia's prior would gain or lose at the same sites with twice the neighbours; NaN of another one.
+    """Nats that Vecchia's prior would gain or lose at the same sites with twice the neighbours; NaN for other priors.
 
-    Its evidence is no bound, so that either sign may come.
+    Its evidence is not a bound, so that the gain may have either sign.
     """
     structure = field.structure
     if not isinstance(structure, Vecchia):
@@ -193,7 +193,7 @@ class StructuredPosterior:
 
     @classmethod
     def of(cls, knots: Knots, blocks: Sequence[BlockAt], A: Array) -> StructuredPosterior:
-        """With blocks at their parameters, some of which stand in the structure."""
+        """The posterior with blocks at their parameters; some of the blocks are part of the structure."""
         which = [t for t, block in enumerate(blocks) if isinstance(block, StructuredTermAt)]
         theta = tuple(block.theta for block in blocks if isinstance(block, StructuredTermAt))
         return cls(knots, knots.structure.at(theta), np.array(which), theta, A)

@@ -23,7 +23,7 @@ _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
 class ResponseEnds(NamedTuple):
-    """Ends of what is known of D responses in n rows: equal where a value was seen, NaN where nothing is known."""
+    """Bounds on D responses in n rows: equal where a value was observed, NaN where nothing is known."""
 
     lower: Array  # (n, D)
     upper: Array  # (n, D)

@@ -163,7 +163,7 @@ _CANDIDATES, _CANDIDATE_VAR = 2, 0.1
 
 @dataclass(frozen=True)
 class LatentProcesses:
-    """What is known of the processes of all responses, whose responses are in standard units."""
+    """The posterior of the processes of all responses, which are in standard units."""
 
     inducing: InducingInputs
     scales: ResponseScales

@@ -85,7 +85,7 @@ class InputRows:
         return A, np.maximum(1.0 - np.square(A).sum(axis=-1), 0.0)
 
     def located(self, ends: ResponseEnds) -> WeightedPoints:
-        """Inputs given what was seen of the responses as well: (LAT15), by points about the moments of a first try."""
+        """Inputs given the observed responses as well, (LAT15), by points about the moments of a first estimate."""
         near = NormalInputs(np.zeros_like(self.prior.mean), np.ones_like(self.prior.mean))
         known = self.processes.inducing, self.processes.scales, self.processes.posterior, self.prior
         first = weighted_points(near, ends, *known)

@@ -1,7 +1,7 @@
 """Coordinates of rows as weighted points: (LAT15).
 
-A normal q(x) that maximises a bound is narrower than what the responses of a row say of its coordinates. Points of
-wider normals and of the prior, weighted by the likelihoods of the responses, have the moments of the latter.
+A normal q(x) that maximises a bound is narrower than the posterior of a row's coordinates given its responses. Points
+of wider normals and of the prior, weighted by the likelihoods of the responses, have the moments of that posterior.
 """
 
 from __future__ import annotations

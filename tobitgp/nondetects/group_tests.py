@@ -58,24 +58,24 @@ class GroupResults(NondetectResults):
     Attributes
     ----------
     title, method : str
-        What was computed, and how.
+        What was computed, and the method.
     samples : DataFrame
-        A row for each sample: n, number and share of non-detects, their limits in the units of y.
+        One row per sample: n, number and share of non-detects, and their limits in the units of y.
     statistic, pvalue : float
-        Chi-squared with ``df`` degrees of freedom, and its probability.
+        Chi-squared statistic with ``df`` degrees of freedom, and its p-value.
     notes : tuple of str
-        What the summary adds.
+        Notes that the summary prints.
     df : int
         Number of groups less one.
     estimates : Series of float
-        Mean scores after Gehan by group, pure numbers between -1 (values below all others) and 1; of ``"mle"`` ratios
-        of geometric means by pair.
+        Mean Gehan scores by group, pure numbers between -1 (values below all others) and 1; with ``"mle"``, ratios of
+        geometric means by pair.
     errors : Series of float
-        Standard errors of logarithms of the ratios, pure numbers; NaN of scores.
+        Standard errors of the logarithms of the ratios, pure numbers; NaN for scores.
     pairwise : DataFrame
-        ``statistic, pvalue, pvalue_adjusted`` by pair of three groups or more; pure numbers.
+        ``statistic, pvalue, pvalue_adjusted`` by pair, for three groups or more; pure numbers.
     pvalue_error : float
-        Monte Carlo error of ``pvalue``, a probability; NaN where nothing was permuted.
+        Monte Carlo standard error of ``pvalue``, a probability; NaN without permutations.
 
     References
     ----------
@@ -94,7 +94,7 @@ class GroupResults(NondetectResults):
         return self.estimates
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Intervals of ratios of geometric means, pure numbers, formed on the log scale; NaN of scores."""
+        """Intervals of ratios of geometric means, pure numbers, formed on the log scale; NaN for scores."""
         reach = np.exp(float(ndtri(1.0 - 0.5 * check_alpha(alpha))) * self.errors)
         return pd.DataFrame({"lower": self.estimates / reach, "upper": self.estimates * reach})
 
@@ -119,28 +119,29 @@ def test_groups(
 ) -> GroupResults:
     """Test whether groups of values with non-detects come from one distribution.
 
-    Values are flipped, so that non-detects are right-censored, and compared by rank tests of survival times; no limit
-    is replaced by a number.
+    The signs of the values are reversed, so that non-detects are right-censored, and rank tests of survival times
+    compare the groups. No non-detect is replaced by a number.
 
     Parameters
     ----------
     formula : str
-        ``"conc ~ zone | censor(nondetect=nd)"``: any response of :func:`tobitgp.fit` left, one column of groups right.
+        ``"conc ~ zone | censor(nondetect=nd)"``: any response of :func:`tobitgp.fit`, and one column of groups.
     data : DataFrame or dict of columns
         Never modified; rows that lack a value are dropped and counted.
     method : {"peto", "peto-prentice", "gehan", "tarone-ware", "logrank", "mle", "permutation"}
-        Weights of the log-rank family, of which all but the last weigh high concentrations more: ``"peto"`` has weights
-        S(t), the G-rho family with rho = 1 (R's ``survdiff``, NADA); ``"peto-prentice"`` those of Prentice's estimate
-        (EnvStats). ``"permutation"`` permutes scores of Peto and Peto; ``"mle"`` is the likelihood ratio of lognormal
-        distributions with one log scale, with ratios of geometric means.
+        The first five are weights of the log-rank family; all of them but ``"logrank"`` weight high concentrations
+        more. ``"peto"`` has weights S(t), the G-rho family with rho = 1 (R's ``survdiff``, NADA). ``"peto-prentice"``
+        has those of Prentice's estimate (EnvStats). ``"permutation"`` permutes the scores of Peto and Peto. ``"mle"``
+        is the likelihood ratio test of log-normal distributions with a common log scale, with ratios of geometric
+        means.
     adjust : {"holm", "bonferroni", "hommel", "fdr_bh", "fdr_by"}
-        How p-values of pairs are adjusted, by name in statsmodels.
+        Adjustment of the p-values of pairs, by its name in statsmodels.
     recensor : bool
-        Make values below the highest limit non-detects at that limit first.
+        Whether to treat all values below the highest limit as non-detects at that limit.
     n_permutations : int
-        How many are drawn.
+        Number of permutations.
     rng : int or numpy Generator, optional
-        Of the permutations; None is a fixed seed.
+        Generator or seed of the permutations; None uses a fixed seed.
 
     Returns
     -------
@@ -152,11 +153,11 @@ def test_groups(
     FormulaError
         If the formula cannot be read.
     DataError
-        If there is one group, or no detected value; for ``method="mle"`` also if there are fewer than two distinct ones
-        or a group has none.
+        If there is only one group, or no detected value; for ``method="mle"`` also if there are fewer than two distinct
+        detected values, or a group has none.
     SpecError
-        If the right side is not one column, a word is unknown, or values are right-censored or lie in intervals, which
-        only ``method="mle"`` takes.
+        If the right-hand side is not one column, a choice is unknown, or values are right-censored or lie in intervals,
+        which only ``method="mle"`` supports.
 
     References
     ----------
@@ -202,7 +203,7 @@ def test_groups(
 
 
 def _read(formula: str, data: Frame) -> tuple[Sample, GroupRows]:
-    """The response of a formula, and rows of the groups that the one column right of it names."""
+    """The response of a formula, and the rows of each group of its one column on the right-hand side."""
     model = Model(formula, data, family="gaussian")
     names = [v.name for v in model.spec.variables if v.role == "linear"]
     if len(names) != 1 or model.spec.processes:
@@ -213,7 +214,7 @@ def _read(formula: str, data: Frame) -> tuple[Sample, GroupRows]:
 
 
 def _check_groups(sample: Sample, groups: GroupRows, method: str) -> None:
-    """Refuse one group, too few detects, and for a likelihood groups without them, whose means have no estimate."""
+    """Raise an error for one group or too few detects; for a likelihood also for a group without detects."""
     if len(groups) < 2:
         raise DataError(f"All rows are in the group {next(iter(groups))!r}; a comparison needs two at least.")
     sample.check_detects(least=2 if method == "mle" else 1)
@@ -228,7 +229,7 @@ def _check_groups(sample: Sample, groups: GroupRows, method: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    """A test of a method, which groups and pairs of them are put to."""
+    """The test of a method, applied to all groups and to pairs of groups."""
 
     method: str
     draws: int
@@ -253,7 +254,7 @@ class _Test:
 
 
 def _permuted(sample: Sample, code: IntArray, draws: int, rng: np.random.Generator) -> tuple[float, float, float]:
-    """Weighted squares of groups' mean scores, (NDT32), and how often permuted scores have as large ones."""
+    """Weighted squares of groups' mean scores, (NDT32), and how often those of permuted scores are as large."""
     from scipy.stats import permutation_test
 
     scores = peto_scores(sample)
@@ -321,7 +322,7 @@ def _pairwise(test: _Test, sample: Sample, groups: GroupRows, adjust: str) -> pd
 
 
 def _label(method: str, draws: int) -> str:
-    """What a table calls a method."""
+    """Name of a method in tables."""
     if method == "mle":
         return "likelihood ratio, lognormal"
     return _WEIGHTS[method][0] if method in _WEIGHTS else f"Peto-Peto scores, {draws} permutations"

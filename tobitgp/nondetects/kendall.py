@@ -33,7 +33,7 @@ _METHODS = ("auto", "permutation", "normal")
 
 
 class KendallScore(NamedTuple):
-    """Kendall's S with what its correlations and its variance are made of."""
+    """Kendall's S, and the counts from which its correlations and its variance are computed."""
 
     score: int
     pairs: int  # n (n - 1) / 2
@@ -61,7 +61,7 @@ def concordance(y: Sample, x: Sample) -> KendallScore:
 
 
 def nada_variance(y: Sample, x: Sample) -> float:
-    """Variance of S as the R package NADA has it, less what ties and non-detects take away, (NDT23)."""
+    """Variance of S as in the R package NADA, with its corrections for ties and non-detects, (NDT23)."""
     n = len(y)
     below = []
     for sample in (y, x):
@@ -80,7 +80,7 @@ def _ties(values: Array) -> Array:
 
 
 def _tie_correction(n: int, t: Array, u: Array) -> float:
-    """What groups of ties of sizes t in one variable and u in the other take from the variance of S."""
+    """Reduction of the variance of S by groups of ties of sizes t in one variable and u in the other."""
     pairs, triples = ([float(np.prod([g - k for k in range(m)], axis=0).sum()) for g in (t, u)] for m in (2, 3))
     alone = sum(float(np.sum(g * (g - 1.0) * (2.0 * g + 5.0))) for g in (t, u))
     return (
@@ -101,12 +101,13 @@ def score_tail(score: float, variance: float) -> float:
 
 
 def nada_tail(score: float, y: Sample, x: Sample) -> float:
-    """Two-sided p-value by `nada_variance`, NaN where that is not positive, which few rows with ties can make it."""
+    """Two-sided p-value by `nada_variance`, NaN if that is not positive, which can occur for few rows with ties."""
     variance = nada_variance(y, x)
     if variance > 0.0:
         return score_tail(score, variance)
     warnings.warn(
-        f"pvalue_nada is NaN: the variance of S by NADA's formula is {variance:.3g}, not positive. Use pvalue.",
+        f"The p-value pvalue_nada is NaN: the variance of S by NADA's formula is {variance:.3g}, not positive. "
+        "Use pvalue.",
         ApproximationWarning,
         stacklevel=user_level(),
     )
@@ -114,14 +115,14 @@ def nada_tail(score: float, y: Sample, x: Sample) -> float:
 
 
 def permuted_scores(y: Order, x: Order, draws: int, rng: np.random.Generator) -> Array:
-    """S of values of y put beside those of x at random, (draws,)."""
+    """S of values of y that are paired with those of x at random, (draws,)."""
     a, b = y.signs().astype(np.float32), x.signs().astype(np.float32).ravel()
     orders = (rng.permutation(len(a)) for _ in range(draws))
     return np.array([0.5 * float(a[np.ix_(p, p)].ravel() @ b) for p in orders])
 
 
 def monte_carlo(found: float, scores: Array) -> tuple[float, float]:
-    """Give p = (1 + K) / (1 + R), K of R scores being as large as what was found, and its Monte Carlo error."""
+    """Give p = (1 + K) / (1 + R), where K of R scores are as large as the observed one, and its Monte Carlo error."""
     draws = len(scores)
     p = (1.0 + np.count_nonzero(np.abs(scores) >= abs(found) * (1.0 - 1e-12))) / (1.0 + draws)
     return float(p), float(np.sqrt(p * (1.0 - p) / draws))
@@ -134,27 +135,29 @@ class KendallResults(NondetectResults):
     Attributes
     ----------
     title, method : str
-        What was computed, and how.
+        What was computed, and the method.
     samples : DataFrame
-        A row for each sample: n, number and share of non-detects, their limits in the units of y.
+        One row per sample: n, number and share of non-detects, and their limits in the units of y.
     statistic, pvalue : float
-        Kendall's S, a number of pairs, and the probability by ``method``.
+        Kendall's S, a number of pairs, and its p-value by ``method``.
     notes : tuple of str
-        What the summary adds.
+        Notes that the summary prints.
     tau_a, tau_b : float
-        Correlations: S over all pairs, and over those whose order is known; pure numbers.
+        Correlations, pure numbers: S divided by the number of all pairs, and by the geometric mean of the numbers of
+        pairs whose order is known in y and in x.
     variance : float
-        Of S over all permutations, in units of squared numbers of pairs.
+        Variance of S over all permutations, in units of squared numbers of pairs.
     pvalue_normal : float
-        Probability by the normal approximation, with a correction for continuity.
+        P-value, a probability, by the normal approximation, with a continuity correction.
     pvalue_nada : float
-        Probability with the variance of the R package NADA, which is too large where many values are non-detects.
+        P-value, a probability, with the variance of the R package NADA, which is too large if many values are
+        non-detects.
     pvalue_permutation, pvalue_error : float
-        Probability by permutations and its Monte Carlo error; NaN where none were drawn.
+        Probability by permutations and its Monte Carlo standard error; NaN if none were drawn.
     n_pairs : int
         Number of pairs.
     n_ordered : (int, int)
-        Pairs whose order is known in y, in x.
+        Numbers of pairs whose order is known in y, and in x.
 
     References
     ----------
@@ -197,8 +200,9 @@ def kendall(
 ) -> KendallResults:
     """Kendall's rank correlation of two variables with non-detects.
 
-    Pairs of rows count where the order is known in both variables: two detects, or a non-detect and a detect at or
-    above its limit. Without non-detects it is ``scipy.stats.kendalltau``.
+    A pair of rows counts if its order is known in both variables. The order is known for two detects, and for a
+    non-detect and a detect at or above its limit. Without non-detects the result is that of
+    ``scipy.stats.kendalltau``.
 
     Parameters
     ----------
@@ -208,11 +212,12 @@ def kendall(
     y_censored, x_censored : array (n,), optional
         Flags 0 and 1, or booleans: 1 for non-detects.
     method : {"auto", "permutation", "normal"}
-        Of ``pvalue``: permutations where n is at most 200, else the normal approximation. ``"normal"`` draws none.
+        Method of ``pvalue``. ``"auto"`` uses permutations if n is at most 200, otherwise the normal approximation.
+        ``"normal"`` draws no permutations.
     n_permutations : int
-        How many are drawn.
+        Number of permutations.
     rng : int or numpy Generator, optional
-        Of the permutations; None is a fixed seed.
+        Generator or seed of the permutations; None uses a fixed seed.
 
     Returns
     -------
@@ -222,11 +227,11 @@ def kendall(
     Raises
     ------
     DataError
-        If lengths differ, flags are not 0 or 1, x has fewer than 4 distinct values, or no two values of
-        either are of known order.
+        If lengths differ, flags are not 0 or 1, x has fewer than 4 distinct values, or either variable has no two
+        values of known order.
     SpecError
-        If the method is unknown, permutations are asked of more than 5,000 rows, ``n_permutations`` is no whole number
-        above 0, or values are right-censored or lie in intervals.
+        If the method is unknown, permutations are requested for more than 5,000 rows, ``n_permutations`` is not a
+        positive whole number, or values are right-censored or lie in intervals.
 
     References
     ----------
@@ -277,7 +282,7 @@ def kendall(
 
 
 def check_ranks(y: Sample, x: Sample, of: str = "") -> None:
-    """Refuse too few distinct x, and variables in which no order is known."""
+    """Raise an error for too few distinct x, and for variables in which no order is known."""
     count = len(np.unique(x.values))
     if count < _DISTINCT:
         raise DataError(f"{x.name!r}{of} has {count} distinct values; a rank correlation needs {_DISTINCT}.")

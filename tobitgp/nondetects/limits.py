@@ -37,36 +37,37 @@ def upper_confidence_limit(
     censored : sequence of bool, (n,), optional
         1 or True for non-detects.
     method : {"bca", "profile", "cox", "delta", "land", "km-t", "km-chebyshev"}, optional
-        By default ``"bca"`` of Kaplan-Meier and ROS means, a bootstrap that is bias-corrected and accelerated, and
-        ``"profile"`` of maximum likelihood, a likelihood ratio. ``"cox"`` is normal in the log of a log-normal mean,
-        ``"delta"`` in the mean; ``"land"`` is exact for complete log-normal samples; ``"km-t"`` is Student's of the
-        Kaplan-Meier mean, ``"km-chebyshev"`` holds for every distribution.
+        The default for Kaplan-Meier and ROS means is ``"bca"``, the bias-corrected and accelerated bootstrap. The
+        default for maximum likelihood is ``"profile"``, the profile likelihood. ``"cox"`` is a normal limit of the log
+        of a log-normal mean, ``"delta"`` of the mean itself. ``"land"`` is exact for complete log-normal samples.
+        ``"km-t"`` is the Student-t limit of the Kaplan-Meier mean. ``"km-chebyshev"`` is valid for every distribution.
     of : {"km", "ros", "mle"}, optional
-        The mean that it is a limit of; by default that of the method, and ``"km"`` with ``"bca"``.
+        Estimate of the mean; by default the one that the method requires, and ``"km"`` for ``"bca"``.
     confidence : float
-        A probability.
+        Confidence level, a probability.
     family : {"lognormal", "normal", "weibull", "gamma"}
-        Of maximum likelihood.
+        Distribution fitted by maximum likelihood.
     km_tail : {"efron", "smallest_detect"}
-        Where the Kaplan-Meier mean has the mass that is left below the smallest detect: at the smallest limit, or at
-        the smallest detect.
+        Where the Kaplan-Meier mean places the mass below the smallest detect: at the smallest limit, or at the smallest
+        detect.
     bootstrap : int
-        Number of resamples, 200 at least.
+        Number of resamples, at least 200.
     rng : int or numpy Generator, optional
-        Of the resamples; by default always the same stream.
+        Generator or seed of the resamples; by default a fixed seed.
 
     Returns
     -------
     Limit
-        In the units of y, with the mean, the Monte Carlo error and the number of resamples drawn again.
+        Upper limit in the units of y, with the mean, the Monte Carlo error and the number of resamples drawn again.
 
     Raises
     ------
     DataError
-        For fewer than two distinct detects (three with ``"bca"``), or values that are not positive where they must be.
+        If there are fewer than two distinct detects (three for ``"bca"``), or values are not positive where they must
+        be.
     SpecError
-        For ``"land"`` with any non-detect, ``"bca"`` of more than 5,000 rows, methods that do not go together,
-        right-censored rows or intervals.
+        If ``"land"`` is used with non-detects, ``"bca"`` with more than 5,000 rows, or ``method`` and ``of`` cannot be
+        combined; also if values are right-censored or lie in intervals.
 
     References
     ----------
@@ -123,29 +124,30 @@ def tolerance_limit(
     censored : sequence of bool, (n,), optional
         1 or True for non-detects.
     coverage : float
-        The share, a probability.
+        Share of the distribution, a probability.
     confidence : float
-        A probability.
+        Confidence level, a probability.
     side : {"upper", "lower"}
-        Whether the share lies below the limit, or above it.
+        Whether the share is below the limit (``"upper"``) or above it.
     family : {"lognormal", "normal", "weibull", "gamma"}
-        Distribution of y; not of ``"nonparametric"``.
+        Distribution of y; not used by ``"nonparametric"``.
     method : {"profile", "delta", "exact_complete", "nonparametric"}
-        Likelihood ratio of the percentile; normal about its logarithm (with ``family="normal"`` about itself); the
-        factor of complete samples, which counts non-detects as detected; an order statistic.
+        ``"profile"`` is the profile likelihood of the percentile. ``"delta"`` is normal on its log scale (with
+        ``family="normal"``, on its own scale). ``"exact_complete"`` uses the factor of complete samples, as if
+        non-detects had been detected. ``"nonparametric"`` is an order statistic.
 
     Returns
     -------
     Limit
-        In the units of y, with the estimated percentile.
+        Tolerance limit in the units of y, with the estimated percentile.
 
     Raises
     ------
     DataError
-        For fewer than two distinct detects; with ``"nonparametric"`` for too few rows, or where the order statistic
-        is not a detect above every limit.
+        If there are fewer than two distinct detects; for ``"nonparametric"``, if there are too few rows, or the order
+        statistic is not a detect above every limit.
     SpecError
-        For probabilities outside (0, 1), or ``"exact_complete"`` of another family than lognormal and normal.
+        If a probability is outside (0, 1), or the family of ``"exact_complete"`` is neither lognormal nor normal.
 
     References
     ----------
@@ -200,7 +202,7 @@ def exact_complete(found: MaximumLikelihood, p: float, confidence: float) -> flo
 
 
 def _order_statistic(sample: Sample, share: float, confidence: float, upper: bool) -> float:
-    """The value that has the share below (above) it with the confidence, whatever the distribution."""
+    """The order statistic with the share below (above) it at the confidence level, for any distribution."""
     from scipy.stats import binom
 
     n = len(sample)
@@ -237,28 +239,31 @@ def exceedance(
     y : array-like of float or str, (n,)
         Detects and the limits of non-detects, in any units, or text such as ``"<0.5"``.
     standard : float
-        In the units of y.
+        The standard, in the units of y.
     censored : sequence of bool, (n,), optional
         1 or True for non-detects.
     confidence : float
-        A probability.
+        Confidence level, a probability.
     family : {"lognormal", "normal", "weibull", "gamma"}
-        Of ``"mle"``.
+        Distribution of y for ``"mle"``.
     method : {"mle", "binomial"}
-        The fitted distribution, its limits by the delta method in the probit; or the count of values above the
-        standard, with the exact limits of Clopper and Pearson, where the standard is at or above every limit.
+        ``"mle"`` uses the fitted distribution, with limits by the delta method on the probit scale. ``"binomial"``
+        counts the values above the standard, with exact Clopper-Pearson limits; the standard must be at or above every
+        detection limit.
 
     Returns
     -------
     Limit
-        Estimate, lower and upper end, probabilities.
+        Estimate, lower and upper limit, all probabilities.
 
     Raises
     ------
     DataError
-        For ``"binomial"`` with limits above the standard, or fewer than two distinct detects with ``"mle"``.
+        If a detection limit is above the standard for ``"binomial"``, or there are fewer than two distinct detects for
+        ``"mle"``.
     SpecError
-        For a confidence outside (0, 1), a standard that no value can have, or an unknown family or method.
+        If the confidence is outside (0, 1), the standard is not a number or is not positive where it must be, or the
+        family or method is unknown.
 
     References
     ----------

@@ -1,11 +1,11 @@
 r"""Confidence limits of the mean of a sample with non-detects by every method, and its Kaplan-Meier estimate.
 
-With the signs of values turned round, non-detects are right-censored times [1]_, so that
+With the signs of the values reversed, non-detects are right-censored times [1]_, so that
 
 .. math:: F(x) = \prod_{u > x} (1 - d_u / n_u)
 
-over detected values u, with :math:`d_u` detects there and :math:`n_u` values, of either kind, not above u: (NDT1) to
-(NDT3) of the theory pages.
+over detected values u, with :math:`d_u` detects at u and :math:`n_u` values, detected or not, that are not above u:
+(NDT1) to (NDT3) of the theory pages.
 
 References
 ----------
@@ -60,12 +60,12 @@ class KaplanMeier:
         return float(self.values[np.searchsorted(self.cdf, p - _ROUNDING)])
 
     def t_limit(self, confidence: float) -> float:
-        """One-sided limit of the mean by Student's t on n - 1 degrees of freedom; below the mean under one half."""
+        """One-sided limit of the mean by Student's t, n - 1 degrees of freedom; below the mean if under one half."""
         return self.mean + float(stdtrit(self.n - 1, confidence)) * self.se
 
 
 def check_tail(km_tail: str) -> None:
-    """Refuse a convention that nobody has."""
+    """Raise an error for an unknown convention."""
     read_choice(km_tail, "km_tail", get_args(TailRule))
 
 
@@ -104,7 +104,7 @@ def standard_error(sets: SurvivalSteps, end: float) -> float:
 
 
 def km_means(values: Array, censored: BoolArray, rows: IntArray, km_tail: TailRule) -> Array:
-    """Means of samples that each row of ``rows``, indices (B, n), makes of one sample; (B,)."""
+    """Means of samples that each row of ``rows``, indices (B, n), selects from one sample; (B,)."""
     u, code = np.unique(values, return_inverse=True)
     B, m = len(rows), len(u)
     at = (np.arange(B)[:, None] * m + code[rows]).ravel()
@@ -139,7 +139,7 @@ def land_limit(m: float, s: float, n: int, confidence: float) -> float:
 
 
 def _share_below(theta: float, m: float, s: float, n: int) -> float:
-    """Conditional probability of a smaller m than was seen, were theta the log of the mean."""
+    """Conditional probability of a smaller m than was observed, if theta is the log of the mean."""
     size = np.hypot(m - theta, s * np.sqrt((n - 1.0) / n))
     at = float(np.arcsin((m - theta) / size))
     below, above = (
@@ -192,7 +192,7 @@ class MeanOptions(NamedTuple):
 
 
 def read_options(of: Any, method: Any, family: str, km_tail: Any, bootstrap: Any, rng: Any) -> MeanOptions:
-    """The defaults of a method, and of what it is a method of; refuse what does not go together."""
+    """A method and the mean that it applies to, with their defaults; an error if they cannot be combined."""
     if method is not None:
         read_choice(method, "method", get_args(IntervalMethod))
     if of is not None:
@@ -280,7 +280,7 @@ def _kaplan_meier(sample: Sample, options: MeanOptions, confidences: tuple[float
 
 
 def chebyshev(confidence: float) -> float:
-    """Standard errors that the one-sided inequality of Chebyshev and Cantelli takes."""
+    """Number of standard errors in the one-sided inequality of Chebyshev and Cantelli."""
     alpha, side = (1.0 - confidence, 1.0) if confidence > 0.5 else (confidence, -1.0)
     return side * float(np.sqrt(1.0 / alpha - 1.0))
 
@@ -312,7 +312,7 @@ def _complete(sample: Sample, method: str, confidences: tuple[float, ...]) -> Me
 
 
 def skewness_note(sample: Sample) -> tuple[str, ...]:
-    """What is wrong with limits of Kaplan-Meier and ROS means where a sample is skewed to the right."""
+    """Note on limits of Kaplan-Meier and ROS means for samples that are skewed to the right."""
     if (sample.values <= 0.0).any():
         return ()
     s = float(np.exp(maximise(sample).b))

@@ -31,21 +31,21 @@ class PairedResults(NondetectResults):
     Attributes
     ----------
     title, method : str
-        What was computed, and how.
+        What was computed, and the method.
     samples : DataFrame
-        A row for each sample: n, number and share of non-detects, their limits in the units of y.
+        One row per sample: n, number and share of non-detects, and their limits in the units of y.
     statistic, pvalue : float
-        z of signed ranks and of the likelihood, the number of positive differences of signs; and the probability.
+        z for signed ranks and the likelihood, or the number of positive differences for the sign test; and the p-value.
     notes : tuple of str
-        What the summary adds.
+        Notes that the summary prints.
     estimates : Series of float
         Differences x - y, in the units of x, or ratios, by name.
     bse : Series of float
-        Standard errors in the same units, of a ratio on the log scale; NaN where there is no interval.
+        Standard errors in the same units, on the log scale for a ratio; NaN if there is no interval.
     counts : dict of int
-        Pairs with x above y, below it, and ties.
+        Numbers of pairs with x above y, with x below y, and of ties.
     pvalue_ties : float
-        Probability of the sign test with ties counted; NaN of other methods.
+        P-value of the sign test with ties counted, a probability; NaN for other methods.
     ratio : bool
         Whether the first estimate is a ratio.
 
@@ -62,11 +62,11 @@ class PairedResults(NondetectResults):
 
     @property
     def params(self) -> pd.Series[float]:
-        """Mean difference x - y, in units of x, and its standard deviation, or what the method has, by name."""
+        """Mean difference x - y, in units of x, and its standard deviation, or the estimates of the method, by name."""
         return self.estimates
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Interval of the mean difference, in units of x, or of the ratio; NaN of other estimates."""
+        """Interval of the mean difference, in units of x, or of the ratio; NaN for other estimates."""
         reach = float(ndtri(1.0 - 0.5 * check_alpha(alpha))) * self.bse
         ends = {"lower": self.estimates - reach, "upper": self.estimates + reach}
         if self.ratio:
@@ -101,21 +101,22 @@ def test_paired(
     x_censored, y_censored : array (n,), optional
         Flags 0 and 1, or booleans: 1 for non-detects.
     method : {"signed_rank", "sign", "mle"}
-        Wilcoxon's signed ranks with zeros after Pratt, and the signs, make pairs of unknown order ties: two
-        non-detects, and a non-detect whose limit is above the detect. ``"mle"`` is the z test of the mean of normal
-        differences, each known to lie in an interval: a non-detect is between 0 and its limit.
+        ``"signed_rank"`` is Wilcoxon's test with zeros after Pratt, ``"sign"`` the sign test. Both treat pairs of
+        unknown order as ties: two non-detects, and a non-detect whose limit is above the detect. ``"mle"`` is the z
+        test of the mean of normal differences, each of which lies in an interval, since a non-detect is between 0 and
+        its limit.
     log : bool
-        Take differences of logarithms: a ratio of geometric means.
+        Whether to take differences of logarithms, for a ratio of geometric means.
 
     Returns
     -------
     PairedResults
-        Statistic and p-value, pure numbers; of ``"mle"`` the mean difference, in units of x, with its interval.
+        Statistic and p-value, pure numbers; for ``"mle"`` also the mean difference, in units of x, with its interval.
 
     Raises
     ------
     DataError
-        If lengths differ, flags are not 0 or 1, all pairs are ties, or values that need it are not positive.
+        If lengths differ, flags are not 0 or 1, all pairs are ties, or values are not positive where they must be.
     SpecError
         If the method is unknown, or values are right-censored or lie in intervals.
 
@@ -156,7 +157,7 @@ def test_paired(
 
 
 def _tied_differences(x: Sample, y: Sample, log: bool) -> Array:
-    """Differences x - y, or of logarithms, with 0 where the order is not known; (NDT33)."""
+    """Differences x - y, or of logarithms, and 0 if the order is not known; (NDT33)."""
     a, b = (np.log(s.values) if log else s.values for s in (x, y))
     out = _without_rounding(a - b, _ROUNDING * np.maximum(np.abs(a), np.abs(b)))
     equal = (out == 0.0) & (x.censored ^ y.censored)
@@ -168,7 +169,7 @@ def _tied_differences(x: Sample, y: Sample, log: bool) -> Array:
 
 
 def _without_rounding(difference: Array, error: Array) -> Array:
-    """Differences whose sizes are the same up to the errors of their pairs, made equal."""
+    """Differences, with sizes made equal if they agree up to the rounding errors of their pairs."""
     order = np.argsort(np.abs(difference))
     size, error = np.abs(difference)[order], error[order]
     apart = np.diff(size, prepend=0.0) > error + np.concatenate([[0.0], error[:-1]])
@@ -225,7 +226,7 @@ def _signed_rank(x: Sample, y: Sample, difference: Array, log: bool) -> dict[str
 
 
 def intervals(x: Sample, y: Sample, log: bool) -> tuple[Array, Array]:
-    """Ends of what is known of x - y, or of the difference of logarithms, (n,) each; (NDT35)."""
+    """Bounds on x - y, or on the difference of logarithms, (n,) each; (NDT35)."""
     (a, b), lowest = (np.log(s.values) if log else s.values for s in (x, y)), -np.inf if log else 0.0
     return np.where(x.censored, lowest, a) - b, a - np.where(y.censored, lowest, b)
 
@@ -253,7 +254,7 @@ def _mle(x: Sample, y: Sample, difference: Array, log: bool) -> dict[str, Any]:
 
 
 def _check_spread(lower: Array, upper: Array) -> None:
-    """Refuse differences without a standard deviation."""
+    """Raise an error for differences without a standard deviation."""
     exact = lower[lower == upper]
     if len(np.unique(exact)) < _LEAST:
         raise DataError(

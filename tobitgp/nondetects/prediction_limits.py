@@ -31,7 +31,7 @@ def prediction_limit(
     bootstrap: int = 2000,
     rng: int | np.random.Generator | None = None,
 ) -> Limit:
-    """Limit that all of k new values, or means of new values, keep to with a probability.
+    """Limit that all of k new values, or means of new values, satisfy with a given probability.
 
     Parameters
     ----------
@@ -40,36 +40,37 @@ def prediction_limit(
     censored : sequence of bool, (n,), optional
         1 or True for non-detects.
     k : int
-        Number of new values, or of new means, all of which keep to the limit.
+        Number of new values, or of new means, all of which satisfy the limit.
     mean_of : int
-        Number of new values in each mean, geometric if log-normal; 1 is of single values.
+        Number of new values in each mean, which is geometric for the log-normal family; 1 for single values.
     confidence : float
-        A probability.
+        Confidence level, a probability.
     side : {"upper", "lower", "two-sided"}
-        Two-sided limits are one-sided ones of half the error each.
+        Two-sided limits are two one-sided limits with half the error probability each.
     family : {"lognormal", "normal", "weibull"}
-        Distribution of y; means of several values only of the first two.
+        Distribution of y; means of several values require one of the first two.
     method : {"predictive", "exact_complete"}
-        ``"predictive"`` is a parametric bootstrap of how far a new value lies from the estimates, under the limits of
-        this sample, so that non-detects count as what they are, (NDT10) and (NDT11) of the theory pages. A detect's
-        own limit is drawn from those not above it. Beyond 5,000 rows estimates are drawn as normal.
-        ``"exact_complete"`` is Student's t of complete samples.
+        ``"predictive"`` is a parametric bootstrap of the distance of a new value from the estimates, (NDT10) and
+        (NDT11) of the theory pages. It draws samples under the detection limits of this sample, so that non-detects
+        count as censored. The limit of a detect is drawn from the limits that are not above it. For more than 5,000
+        rows the estimates are drawn from a normal distribution. ``"exact_complete"`` is Student's t limit for complete
+        samples.
     bootstrap : int
-        Number of samples, 200 at least.
+        Number of samples, at least 200.
     rng : int or numpy Generator, optional
-        Of the samples; by default always the same stream.
+        Generator or seed of the samples; by default a fixed seed.
 
     Returns
     -------
     Limit
-        In the units of y, with the estimated median and the Monte Carlo error.
+        Prediction limit in the units of y, with the estimated median and the Monte Carlo error.
 
     Raises
     ------
     DataError
-        For fewer than two distinct detects, or values that are not positive where they must be.
+        If there are fewer than two distinct detects, or values are not positive where they must be.
     SpecError
-        For counts that are no whole numbers, right-censored rows or intervals, or a family that is not available.
+        If a count is not a whole number, values are right-censored or lie in intervals, or the family is not available.
 
     References
     ----------
@@ -127,7 +128,7 @@ def prediction_limit(
 
 
 class Simulated(NamedTuple):
-    """Estimates of samples from a fit, each as location and scale in units of the fit's own, (B,)."""
+    """Estimates of samples from a fit: location and scale in the units of the fit's location and scale, (B,)."""
 
     a: Array
     s: Array
@@ -137,7 +138,7 @@ class Simulated(NamedTuple):
 def simulate(sample: Sample, found: MaximumLikelihood, size: int, rng: Any) -> Simulated:
     """Draw samples of the fitted distribution under the limits of this one, and fit each.
 
-    Of very many rows estimates are drawn from their normal distribution instead.
+    For very many rows, estimates are drawn from their normal distribution instead.
     """
     stream, noise = generator(rng), found.family.noise
     if len(sample) > MANY:
@@ -155,7 +156,7 @@ def simulate(sample: Sample, found: MaximumLikelihood, size: int, rng: Any) -> S
 def exact_prediction(
     found: MaximumLikelihood, confidence: float, k: int = 1, mean_of: int = 1, sign: float = 1.0
 ) -> float:
-    """Student's limit of complete samples, with Bonferroni's correction, from the censored estimates."""
+    """Student's t limit of complete samples, with Bonferroni's correction, from the censored estimates."""
     n = len(found.upper)
     factor = float(stdtrit(n - 1, 1.0 - (1.0 - confidence) / k)) * float(np.sqrt(1.0 / mean_of + 1.0 / n))
     return found.family.inverse(found.a + sign * factor * found.unbiased_scale())

@@ -36,7 +36,7 @@ def bca(
 ) -> Bootstrap:
     """Bias-corrected and accelerated limits of a mean, after Efron, by `scipy.stats.bootstrap`.
 
-    ``means`` has those of the samples that indices (B, n) of rows make.
+    ``means`` returns the means of samples given by row indices (B, n).
     """
     from scipy.stats import bootstrap
 
@@ -83,7 +83,7 @@ def bca(
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """A part of a bootstrap distribution, as `scipy.stats.bootstrap` takes it."""
+    """Part of a bootstrap distribution, in the form that `scipy.stats.bootstrap` reads."""
 
     bootstrap_distribution: Array
 
@@ -96,10 +96,10 @@ def few_detects(detects: Array) -> BoolArray:
 
 
 def draw_limits(sample: Sample, size: int, rng: np.random.Generator, link: Callable[[Array], Array]) -> Array:
-    """Detection limits (size, n), linked: of a detect, whose limit nobody wrote down, from those not above it.
+    """Detection limits (size, n), linked; the unrecorded limit of a detect is drawn from those not above it.
 
-    A limit is known of a non-detect and lies at or below the value of a detect, so that its distribution is Kaplan and
-    Meier's with the flags turned round; -inf where no limit can have been.
+    The limit is known for a non-detect and lies at or below the value of a detect. Its distribution is therefore the
+    Kaplan-Meier estimate with the flags reversed; -inf where no limit is possible.
     """
     values, censored = sample.values, sample.censored
     times, survival = kaplan_meier(-values, censored, np.ones(len(values)))
@@ -113,10 +113,10 @@ def draw_limits(sample: Sample, size: int, rng: np.random.Generator, link: Calla
 
 
 def fit_many(noise: Distribution, t: Array, censored: BoolArray) -> tuple[Array, Array]:
-    """Location and scale (B,) of each of B samples (B, n), of which some values are only known to lie below t.
+    """Location and scale (B,) of each of B samples (B, n), in which some values are only known to lie below t.
 
     Newton's method in location/scale and 1/scale, in which the likelihood of a log-concave distribution is concave
-    (Olsen, 1978), with steps that the decrement shortens.
+    (Olsen, 1978), with steps damped by the Newton decrement.
     """
     blocks = np.array_split(np.arange(len(t)), -(-t.size // _CELLS))
     fits = [_fit_block(noise, t[block], censored[block]) for block in blocks]

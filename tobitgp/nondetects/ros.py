@@ -1,4 +1,4 @@
-"""Robust regression on order statistics: non-detects get the values of a line through the detects' quantiles."""
+"""Robust regression on order statistics: non-detects are imputed from a line through the detects' quantiles."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ MOST_CENSORED = 0.8
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RegressionOnOrderStatistics:
-    """A sample whose non-detects are filled in by the line of (NDT5) of the theory pages; prints as its summary.
+    """A sample with non-detects imputed from the line of (NDT5) of the theory pages; prints as its summary.
 
     Attributes
     ----------
     values : (n,) array
-        Detects, and the line's values of non-detects, ascending within each; in the units of y.
+        Detects, and imputed values of non-detects, each in ascending order; in the units of y.
     censored : (n,) array of bool
-        True where a value is the line's.
+        True where a value is imputed.
     positions : (n,) array
         Plotting positions of Helsel and Cohn, probabilities.
     intercept, slope : float
-        Of the line, on the scale of log y.
+        Intercept and slope of the line, on the scale of log y.
     dropped : int
         Number of non-detects above the largest detect, which the method cannot place.
     limits : (m,) array
         Distinct limits, in the units of y.
     name : str
-        What the values are called.
+        Name of the values.
     """
 
     values: Array
@@ -54,16 +54,16 @@ class RegressionOnOrderStatistics:
 
     @property
     def mean(self) -> float:
-        """Mean of the filled sample, in the units of y."""
+        """Mean of the imputed sample, in the units of y."""
         return float(self.values.mean())
 
     @property
     def sd(self) -> float:
-        """Standard deviation of the filled sample, with n - 1, in the units of y."""
+        """Standard deviation of the imputed sample, with n - 1, in the units of y."""
         return float(self.values.std(ddof=1))
 
     def quantile(self, p: Any) -> Any:
-        """Quantiles of the filled sample, interpolated (type 7), in the units of y."""
+        """Quantiles of the imputed sample, interpolated (type 7), in the units of y."""
         return np.quantile(self.values, p)
 
     @property
@@ -105,11 +105,11 @@ class RegressionOnOrderStatistics:
 
 
 def ros(y: Any, censored: Any = None, *, force: bool = False) -> RegressionOnOrderStatistics:
-    """Fill in non-detects by robust regression on order statistics.
+    """Impute non-detects by robust regression on order statistics.
 
-    Logarithms of detects are regressed on normal quantiles at Helsel and Cohn's plotting positions; non-detects get
-    the line's values at theirs. Detects stay as they are, so that only the lower part rests on the log-normal shape.
-    Computed by ``statsmodels.imputation.ros``.
+    The logarithms of detects are regressed on normal quantiles at Helsel and Cohn's plotting positions. Non-detects are
+    imputed from the regression line at their own positions. Detects are not changed, so only the lower part depends on
+    the log-normal shape. Computed by ``statsmodels.imputation.ros``.
 
     Parameters
     ----------
@@ -118,19 +118,19 @@ def ros(y: Any, censored: Any = None, *, force: bool = False) -> RegressionOnOrd
     censored : sequence of bool, (n,), optional
         1 or True for non-detects.
     force : bool
-        Go on where more than 80% are non-detects.
+        Whether to continue if more than 80% are non-detects.
 
     Returns
     -------
     RegressionOnOrderStatistics
-        The filled sample in the units of y, with mean, sd and quantiles.
+        The imputed sample in the units of y, with mean, sd and quantiles.
 
     Raises
     ------
     DataError
-        For values that are not positive, fewer than two distinct detects, or more than 80% non-detects.
+        If values are not positive, there are fewer than two distinct detects, or more than 80% are non-detects.
     SpecError
-        For right-censored rows or intervals.
+        If values are right-censored or lie in intervals.
 
     Warns
     -----
@@ -197,12 +197,12 @@ def _line(detects: Array, positions: Array) -> tuple[float, float]:
 
 
 def ros_means(values: Array, censored: BoolArray, rows: IntArray) -> Array:
-    """Means of the filled samples that each row of ``rows``, indices (B, n), makes of one sample; (B,)."""
+    """Means of the imputed samples that each row of ``rows``, indices (B, n), selects from one sample; (B,)."""
     return np.array([_mean(values[row], censored[row]) for row in rows])
 
 
 def _mean(values: Array, censored: BoolArray) -> float:
-    """Mean of one filled sample, as `ros_of` has it, in a hundredth of its time; (NDT4) and (NDT5)."""
+    """Mean of one imputed sample, equal to that of `ros_of`, in a hundredth of its time; (NDT4) and (NDT5)."""
     detects = np.sort(values[~censored])
     below = np.sort(values[censored & (values <= detects[-1])])
     if not len(below):

@@ -1,4 +1,4 @@
-"""What is known of each value of a sample, from whatever way it was written."""
+"""Samples with non-detects: reads values, limits and flags from all the ways in which they are written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Values of which some are non-detects: between ``lower`` and ``upper``, which are equal where one was detected."""
+    """Values between ``lower`` and ``upper``, some of them non-detects; the two are equal for a detected value."""
 
     name: str
     lower: Array  # (n,), -inf below a detection limit
@@ -40,7 +40,7 @@ class Sample:
 
     @property
     def below(self) -> BoolArray:
-        """Those known only to lie below a limit, (n,): of samples that lack other censoring as ``censored``."""
+        """Values known only to lie below a limit, (n,); in samples without other censoring the same as ``censored``."""
         return np.isneginf(self.lower) & np.isfinite(self.upper)
 
     @property
@@ -63,7 +63,7 @@ class Sample:
         return replace(self, lower=self.lower[rows], upper=self.upper[rows], labels=self.labels[rows])
 
     def check_left(self, what: str) -> None:
-        """Refuse rows that are neither detects nor below a limit, for a method that knows only these."""
+        """Raise an error for rows that are neither detects nor below a limit, if a method supports only these."""
         other = self.censored & ~self.below
         if other.any():
             count, first = int(other.sum()), self.labels[other][0]
@@ -73,7 +73,7 @@ class Sample:
             )
 
     def check_detects(self, what: str = "", least: int = 2) -> None:
-        """Refuse a sample with fewer distinct detected values than ``least``."""
+        """Raise an error for a sample with fewer than ``least`` distinct detected values."""
         found = len(np.unique(self.detects))
         if found >= least:
             return
@@ -83,7 +83,7 @@ class Sample:
         )
 
     def what_is_known(self) -> str:
-        """What a sample with next to no detects says."""
+        """Description of a sample with few or no detects."""
         if not len(self.limits):
             return "It has no non-detects either."
         highest = self.limits[-1]
@@ -95,7 +95,7 @@ class Sample:
         )
 
     def check_positive(self, what: str) -> None:
-        """Refuse values and limits that have no logarithm."""
+        """Raise an error for values and limits that have no logarithm."""
         wrong = self.upper <= 0.0
         if wrong.any():
             rows = RowNames(int(wrong.sum()), tuple(map(str, self.labels[wrong][:MAX_ROWS_NAMED])))
@@ -115,10 +115,10 @@ def clopper_pearson(count: int, n: int, confidence: float = 0.95) -> tuple[float
 
 @reads_frames
 def read_sample(data: Frame, response: str, censored: str | None = None) -> Sample:
-    """Read a column, or an expression of columns, as the left side of a formula is read.
+    """Read a column, or an expression of columns, in the same way as the left-hand side of a formula.
 
-    Without ``censored``, a column of 1 for non-detects, limits are in the text (``<0.5``), in the expression, or in
-    what stands behind a bar, ``"conc | censor(limit)"``.
+    ``censored`` is a column that is 1 for non-detects. Without it, limits are in the text (``<0.5``), in the
+    expression, or after a bar, ``"conc | censor(limit)"``.
     """
     columns = column_names(data)
     for name, value in (("response", response), ("censored", "" if censored is None else censored)):
@@ -144,7 +144,7 @@ def read_names(by: Any) -> list[str]:
 
 @reads_frames
 def read_groups(data: Frame, response: str, censored: str | None, by: GroupNames) -> dict[tuple[str, ...], Sample]:
-    """One sample under the name of the response, or one for each group under its values, in their order."""
+    """One sample with the name of the response, or one for each group with its values as the name, in their order."""
     names = read_names(by)
     if not names:
         sample = read_sample(data, response, censored)
@@ -173,7 +173,7 @@ def read_groups(data: Frame, response: str, censored: str | None, by: GroupNames
 
 
 def _crossed(labels: pd.DataFrame) -> dict[tuple[str, ...], BoolArray]:
-    """Rows of each group of values that occur together, in the order of each column."""
+    """Rows of each combination of values that occurs, in the order of each column."""
     of_columns = [groups_of(labels[name]).items() for name in labels]
     crossed = {
         tuple(name for name, _ in parts): np.logical_and.reduce([rows for _, rows in parts])
@@ -190,7 +190,7 @@ def read_values(values: Any, censored: Any = None, name: str = "y") -> Sample:
 
 
 def typed(flags: Any) -> Any:
-    """Flags of an array of objects, as lists with None make it, as numbers or booleans that may be missing."""
+    """Flags of an array of objects, e.g. from a list with None, as numbers or booleans that may be missing."""
     plain = isinstance(flags, (list, np.ndarray)) and np.asarray(flags).dtype == object
     return pd.Series(np.asarray(flags), dtype=object).convert_dtypes() if plain else flags
 
@@ -209,7 +209,7 @@ def quote(name: str) -> str:
 
 
 def groups_of(labels: pd.Series[Any]) -> dict[str, BoolArray]:
-    """Rows of each group, in the order of a categorical, else sorted."""
+    """Rows of each group, in the order of a categorical, otherwise sorted."""
     levels = pd.Categorical(labels).remove_unused_categories()
     return {
         f"{level:.10g}" if isinstance(level, float) else str(level): np.asarray(levels.codes == k)
@@ -219,28 +219,28 @@ def groups_of(labels: pd.Series[Any]) -> dict[str, BoolArray]:
 
 @reads_frames
 def read(data: Frame, response: str, censored: str | None = None) -> pd.DataFrame:
-    """Read a laboratory's column into values and flags of non-detects, as a formula reads it.
+    """Read a laboratory's column into values and flags of non-detects, in the same way as a formula does.
 
     Parameters
     ----------
     data : DataFrame or dict of columns
-        A row for each result; never modified.
+        One row per result; never modified.
     response : str
-        Column of results, in any units: numbers, or text such as ``<0.5``, ``0.5 U``, ``0.7 J``; with
-        ``| censor(limit)`` behind it where ``ND`` has its limit in another column.
+        Column of results, in any units: numbers, or text such as ``<0.5``, ``0.5 U``, ``0.7 J``. Add
+        ``| censor(limit)`` if the limits of ``ND`` are in another column.
     censored : str, optional
         Column that is 1 or True for non-detects.
 
     Returns
     -------
     DataFrame
-        Columns ``value``, detects and the limits of non-detects in the units of the response, and ``nondetect``, with
-        the index of the data; rows without a result are left out, with a warning.
+        Column ``value`` has detects and the limits of non-detects, in the units of the response; column ``nondetect``
+        has the flags. The index is that of the data. Rows without a result are left out, with a warning.
 
     Raises
     ------
     DataError
-        For columns that are missing, text that is no result, or non-detects without their limit.
+        If columns are missing, text is not a result, or non-detects have no limit.
     SpecError
         If results are right-censored or lie in intervals.
 

@@ -50,34 +50,35 @@ def plot_ecdf(
 ) -> Any:
     """Draw Kaplan-Meier distribution functions with 95% bands, and the limits of non-detects along the axis.
 
-    The steps are those of (NDT1) of the theory pages, the bands Greenwood's on the scale of log(-log).
+    The steps are those of (NDT1) of the theory pages. The bands are Greenwood's on the log(-log) scale.
 
     Parameters
     ----------
     data : DataFrame or dict of columns
-        A row for each value.
+        One row per value.
     response : str
-        Column of detects and of the limits of non-detects, or of text such as ``<0.5``; or the left side of a formula.
+        Column of detects and of the limits of non-detects, or of text such as ``<0.5``; or the left-hand side of a
+        formula.
     censored : str, optional
         Column that is 1 or True for non-detects.
     by : str or sequence of str, optional
-        Columns of groups, a curve for each group.
+        Columns of groups, with one curve per group.
     family : str or sequence of {"lognormal", "normal", "weibull", "gamma"}
-        Families fitted by maximum likelihood and drawn over the steps.
+        Distributions fitted by maximum likelihood and drawn over the steps.
     ax : matplotlib Axes, optional
         Where to draw.
 
     Returns
     -------
     matplotlib Axes
-        With a logarithmic scale where all values are positive.
+        Axes with a logarithmic scale if all values are positive.
 
     Raises
     ------
     DataError
-        For columns that are missing, or a group with fewer than two distinct detects.
+        If columns are missing, or a group has fewer than two distinct detects.
     SpecError
-        For right-censored rows or intervals, or an unknown family.
+        If values are right-censored or lie in intervals, or the family is unknown.
 
     Examples
     --------
@@ -142,36 +143,37 @@ def _draw_family(ax: Any, sample: Sample, family: str, ends: tuple[float, float]
 
 @closing_what_fails
 def plot_box(data: Frame, response: str, censored: str | None = None, by: GroupNames = None, *, ax: Any = None) -> Any:
-    """Draw box plots of which nothing is shown below the highest limit of a group.
+    """Draw box plots that show nothing below the highest limit of a group.
 
-    Quartiles are those of robust regression on order statistics, or of Kaplan and Meier where all three lie above the
-    highest limit; whiskers reach to the last value within 1.5 interquartile ranges. A group without detects is a line
-    at its highest limit.
+    Quartiles are those of robust regression on order statistics, or Kaplan-Meier quartiles if all three are above the
+    highest limit. Whiskers extend to the last value within 1.5 interquartile ranges. A group without detects is drawn
+    as a line at its highest limit.
 
     Parameters
     ----------
     data : DataFrame or dict of columns
-        A row for each value.
+        One row per value.
     response : str
-        Column of detects and of the limits of non-detects, or of text such as ``<0.5``; or the left side of a formula.
+        Column of detects and of the limits of non-detects, or of text such as ``<0.5``; or the left-hand side of a
+        formula.
     censored : str, optional
         Column that is 1 or True for non-detects.
     by : str or sequence of str, optional
-        Columns of groups, a box for each group.
+        Columns of groups, with one box per group.
     ax : matplotlib Axes, optional
         Where to draw.
 
     Returns
     -------
     matplotlib Axes
-        With a logarithmic scale.
+        Axes with a logarithmic scale.
 
     Raises
     ------
     DataError
-        For columns that are missing, values that are not positive, a group whose detects are all equal, or no detects.
+        If columns are missing, values are not positive, the detects of a group are all equal, or there are no detects.
     SpecError
-        For right-censored rows or intervals.
+        If values are right-censored or lie in intervals.
 
     References
     ----------
@@ -267,9 +269,10 @@ def plot_probability(
     Parameters
     ----------
     data : DataFrame or dict of columns
-        A row for each value.
+        One row per value.
     response : str
-        Column of detects and of the limits of non-detects, or of text such as ``<0.5``; or the left side of a formula.
+        Column of detects and of the limits of non-detects, or of text such as ``<0.5``; or the left-hand side of a
+        formula.
     censored : str, optional
         Column that is 1 or True for non-detects.
     family : {"lognormal", "normal", "weibull", "gamma"}
@@ -280,14 +283,14 @@ def plot_probability(
     Returns
     -------
     matplotlib Axes
-        With the logarithm of the response upwards.
+        Axes with the logarithm of the response on the vertical axis.
 
     Raises
     ------
     DataError
-        For values that are not positive, or fewer than two distinct detects.
+        If values are not positive, or there are fewer than two distinct detects.
     SpecError
-        For right-censored rows or intervals, or an unknown family.
+        If values are right-censored or lie in intervals, or the family is unknown.
 
     References
     ----------

@@ -34,7 +34,7 @@ FamilyName = Literal["lognormal", "normal", "weibull", "gamma"]
 
 @dataclass(frozen=True, slots=True)
 class SampleFamily:
-    """Distributions whose location a moves log y (or y), whatever b, the log of the scale of log y (or of y)."""
+    """Distributions with location a of log y (or y), for any b, the log of the scale of log y (or of y)."""
 
     name: str
     fitted: str  # family of `tobitgp.fit`
@@ -62,16 +62,16 @@ class SampleFamily:
         return value if np.isfinite(value) else -np.inf
 
     def log_moment(self, order: float, b: float) -> float:
-        """Log of the mean of a power of y where a is 0; of families of log y."""
+        """Log of the mean of a power of y if a is 0, for families of log y."""
         s = order * np.exp(b)
         return float(0.5 * s * s if self.noise.gaussian else gammaln(1.0 + s))
 
     def mean(self, b: float) -> float:
-        """Of the mean, link less a."""
+        """Link of the mean, less a."""
         return self.log_moment(1.0, b) if self.log else 0.0
 
     def quantile(self, p: float, b: float) -> float:
-        """Of a quantile, link less a."""
+        """Link of a quantile, less a."""
         return float(self.linked(0.0, b).ppf(p))
 
     def sd(self, a: float, b: float) -> float:
@@ -155,7 +155,7 @@ class MaximumLikelihood:
         return self.value(self.of_percentile(p))
 
     def of_percentile(self, p: float) -> Offset:
-        """The functional that a percentile is."""
+        """The functional whose value is a percentile."""
         return lambda b: self.family.quantile(p, b)
 
     def value(self, offset: Offset) -> float:
@@ -168,7 +168,7 @@ class MaximumLikelihood:
         return float(np.sqrt(gradient @ self.covariance @ gradient))
 
     def link_limit(self, offset: Offset, confidence: float) -> float:
-        """One-sided limit, normal on the scale of the link: of a log-normal mean Cox's."""
+        """One-sided limit, normal on the scale of the link; Cox's limit for a log-normal mean."""
         return self.family.inverse(self.a + offset(self.b) + float(ndtri(confidence)) * self.se(offset))
 
     def delta_limit(self, offset: Offset, confidence: float) -> float:
@@ -199,7 +199,7 @@ class MaximumLikelihood:
         return self.family.inverse(np.copysign(np.inf, z))
 
     def _profile(self, v: float, offset: Offset) -> float:
-        """Greatest log likelihood of those b with which the functional is v."""
+        """Maximum of the log likelihood over b when the functional is v."""
         from scipy.optimize import minimize_scalar
 
         found = minimize_scalar(
@@ -215,13 +215,13 @@ class MaximumLikelihood:
         return self.family.log_likelihood(self.lower, self.upper, a, b) + self.jacobian
 
     def unbiased_scale(self) -> float:
-        """The scale, of a complete sample with n - 1 in the place of n."""
+        """The scale; for a complete sample with n - 1 instead of n."""
         n = len(self.upper)
         complete = bool((self.lower == self.upper).all())
         return float(np.exp(self.b)) * float(np.sqrt(n / (n - 1.0)) if complete else 1.0)
 
     def exceedance(self, standard: float, confidence: float) -> tuple[float, float, float]:
-        """Probability of more than a standard, and its two-sided limits by the delta method in the probit."""
+        """Probability of exceeding a standard, and its two-sided limits by the delta method on the probit scale."""
         t = float(self.family.link(np.array([standard]))[0])
 
         def probit(a: float, b: float) -> float:

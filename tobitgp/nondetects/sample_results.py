@@ -1,4 +1,4 @@
-"""What functions of samples with non-detects share: arguments, and results as tables of n, non-detects and limits."""
+"""Arguments shared by functions of samples with non-detects, and results as tables of n, non-detects and limits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PERMUTATIONS = 9999
 
 
 def read_choice(value: str, name: str, allowed: Iterable[str]) -> str:
-    """One of the words that an argument takes."""
+    """One of the choices of an argument."""
     words = tuple(allowed)
     if not isinstance(value, str) or value not in words:
         raise SpecError(f"{name}={value!r}: must be one of {', '.join(map(repr, words))}.")
@@ -31,14 +31,14 @@ def read_choice(value: str, name: str, allowed: Iterable[str]) -> str:
 
 
 def read_count(value: int, name: str, least: int = 1) -> int:
-    """How many values, permutations or resamples there are."""
+    """A number of values, permutations or resamples."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise SpecError(f"{name}={value!r}: must be a whole number of at least {least}.")
     return int(value)
 
 
 def read_resamples(bootstrap: int) -> int:
-    """A number of resamples of which tails can be told."""
+    """A number of resamples that is large enough for tails."""
     return read_count(bootstrap, "bootstrap", 200)
 
 
@@ -58,7 +58,7 @@ def sample_table(samples: Mapping[str, tuple[int, int, Array]]) -> pd.DataFrame:
 
 
 def _in_words(limits: Array) -> str:
-    """Limits of non-detects: all, or the ends and how many."""
+    """Limits of non-detects in words: all of them, or their range and number."""
     shown = [f"{limit:.4g}" for limit in limits]
     if len(shown) <= _SHOWN:
         return ", ".join(shown) or "none"
@@ -84,7 +84,7 @@ def report(
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class NondetectResults:
-    """A test or an estimate from samples with non-detects, in statsmodels' words."""
+    """A test or an estimate from samples with non-detects, with the names of statsmodels."""
 
     title: str
     method: str
@@ -124,7 +124,7 @@ class NondetectResults:
         return [("Statistic:", f"{self.statistic:.4f}"), ("P-value:", in_words(self.pvalue))]
 
     def _tables(self) -> dict[str, pd.DataFrame]:
-        """Tables of a summary beside those of samples and estimates, by what stands above their names."""
+        """Tables of a summary in addition to those of samples and estimates, by their headings."""
         return {}
 
     def __repr__(self) -> str:
@@ -154,21 +154,21 @@ class Limit:
     Attributes
     ----------
     title, method : str
-        What lies below (above, between) with the confidence, and how it was computed.
+        What lies below (above, between) at the confidence level, and the method.
     samples : DataFrame
         One row: n, number and share of non-detects, their limits in the units of y.
     estimate : float
-        Of what the limit is of, in the units of y, or a probability.
+        Estimate of the quantity that the limit bounds, in the units of y, or a probability.
     lower, upper : float
-        The limit in the same units, infinite on the side where there is none.
+        The limit in the same units, infinite on a side without a limit.
     confidence : float
-        A probability.
+        Confidence level, a probability.
     monte_carlo_error : float
         Standard error of the limit by simulation, in its units; 0 without simulation.
     redrawn : int
-        Simulated samples drawn again, since they had fewer than two distinct detects.
+        Number of simulated samples drawn again, since they had fewer than two distinct detects.
     notes : tuple of str
-        What else is to be known.
+        Further remarks.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""Summaries of samples with non-detects, group by group, by several methods beside each other."""
+"""Summaries of samples with non-detects, group by group, by several methods next to each other."""
 
 from __future__ import annotations
 
@@ -43,45 +43,46 @@ def summary(
     Parameters
     ----------
     data : DataFrame or dict of columns
-        A row for each value.
+        One row per value.
     response : str
-        Column of detects and of the limits of non-detects, in any units, or of text such as ``<0.5``; or the left
-        side of a formula, with ``| censor(limit)`` behind it where limits stand in a column of their own.
+        Column of detects and of the limits of non-detects, in any units, or of text such as ``<0.5``; or the left-hand
+        side of a formula, with ``| censor(limit)`` if limits are in a separate column.
     censored : str, optional
         Column that is 1 or True for non-detects.
     by : str or sequence of str, optional
-        Columns of groups, e.g. ``["site", "year"]``; groups are summarised one by one.
+        Columns of groups, e.g. ``["site", "year"]``; each group is summarised separately.
     methods : sequence of {"km", "ros", "mle"}
         Kaplan-Meier; robust regression on order statistics; maximum likelihood.
     percentiles : sequence of float
         Probabilities.
     confidence : float
-        Of two-sided limits of the mean, a probability: bootstrap limits (bias-corrected and accelerated) of "km" and
-        "ros", profile likelihood of "mle". Beyond 5,000 rows Student's limits of "km", and none of "ros".
+        Confidence level of two-sided limits of the mean, a probability. "km" and "ros" have bootstrap limits
+        (bias-corrected and accelerated), "mle" has profile likelihood limits. For more than 5,000 rows, "km" has
+        Student's t limits and "ros" has none.
     bootstrap : int
-        Number of resamples, 200 at least.
+        Number of resamples, at least 200.
     rng : int or numpy Generator, optional
-        Of the resamples; by default always the same stream.
+        Generator or seed of the resamples; by default a fixed seed.
     family : {"lognormal", "normal", "weibull", "gamma"}
-        Of "mle".
+        Distribution for "mle".
     km_tail : {"efron", "smallest_detect", "bounds"}
-        Where the Kaplan-Meier mean has the mass that is left below the smallest detect: at the smallest limit, at the
-        smallest detect, or at 0 and there, which gives bounds of the mean.
+        Where the Kaplan-Meier mean places the mass below the smallest detect: at the smallest limit, at the smallest
+        detect, or at 0 and at the smallest detect, which gives bounds of the mean.
 
     Returns
     -------
     SampleSummary
-        In the units of the response. Percentiles below every limit are given as ``<limit``, and with more than 80%
-        non-detects all below the highest, and no means. A group with fewer than two distinct detects has its row, and
-        nothing but the share above its highest limit.
+        Summaries in the units of the response. Percentiles below every limit are given as ``<limit``. With more than
+        80% non-detects, all percentiles below the highest limit are given in this way, without means. A group with
+        fewer than two distinct detects has a row with only the share above its highest limit.
 
     Raises
     ------
     DataError
-        For columns that are missing, fewer than two distinct detects without ``by``, or values that are not positive
+        If columns are missing, there are fewer than two distinct detects without ``by``, or values are not positive
         where they must be.
     SpecError
-        For unknown methods, probabilities outside (0, 1), and rows that a method cannot use.
+        If a method is unknown, a probability is outside (0, 1), or a method cannot use some rows.
 
     References
     ----------
@@ -150,7 +151,7 @@ def _summarise(
 
 
 def _unknown(sample: Sample, method: str, ps: Sequence[float], options: dict[str, Any]) -> MethodSummary:
-    """What a method says of a group with fewer than two distinct detects: nothing, but that non-detects are below."""
+    """Result of a method for a group with fewer than two distinct detects: only the limit above non-detects."""
     below = np.nan if len(sample.detects) else float(sample.limits[-1])
     label = _label(method, options)
     return MethodSummary(method, label, np.nan, np.nan, np.nan, np.nan, "", dict.fromkeys(ps, np.nan), below)
@@ -161,7 +162,7 @@ def _label(method: str, options: dict[str, Any]) -> str:
 
 
 def _choice(share: float) -> str:
-    """The method that a share of non-detects calls for."""
+    """The recommended method for a share of non-detects."""
     if share == 0.0:
         return "ordinary statistics, since every value is detected."
     if share < _HALF:
@@ -224,7 +225,7 @@ def _with_limits(
     percentiles: dict[float, float],
     below: float,
 ) -> MethodSummary:
-    """Add two-sided limits of a mean without a family; none where they need more detects."""
+    """Add two-sided limits of a mean without a family; none if they require more detects."""
     label = _label(method, options)
     many = len(sample) > MANY
     if len(np.unique(sample.detects)) < 3 or (many and method == "ros"):

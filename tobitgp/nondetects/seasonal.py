@@ -56,29 +56,30 @@ class SeasonalKendallResults(NondetectResults):
     Attributes
     ----------
     title, method : str
-        What was computed, and how.
+        What was computed, and the method.
     samples : DataFrame
-        A row for each sample: n, number and share of non-detects, their limits in the units of y.
+        One row per sample: n, number and share of non-detects, and their limits in the units of y.
     statistic, pvalue : float
-        S summed over seasons, a number of pairs, and the probability: by permutations within seasons of at most 200
-        rows, else by the normal approximation; so too if ``serial=True``, where permuted rows would not keep their
-        correlation.
+        S summed over seasons, a number of pairs, and its p-value. The p-value is by permutations within seasons of at
+        most 200 rows, otherwise by the normal approximation. With ``serial=True`` it is by the normal approximation,
+        since permuted rows would not keep their correlation.
     notes : tuple of str
-        What the summary adds.
+        Notes that the summary prints.
     tau : float
         Correlation, a pure number.
     intercept, slope : float
-        In the units of y, and per unit of time.
+        Intercept in the units of y, and slope in the units of y per unit of time.
     variance : float
-        Of S of the residuals, in units of squared numbers of pairs, with the covariances of seasons if ``serial=True``.
+        Variance of S of the residuals, in units of squared numbers of pairs; it includes the covariances of
+        seasons if ``serial=True``.
     seasons : DataFrame
         ``n, S, variance, tau, z, pvalue, pvalue_nada, slope`` by season; p-values by the normal approximation.
     heterogeneity : Series of float
-        ``chi2, df, pvalue`` of equal trends in all seasons; pure numbers.
+        ``chi2, df, pvalue`` of the test for equal trends in all seasons; pure numbers.
     pvalue_normal : float
-        Probability by the normal approximation, with a correction for continuity.
+        P-value, a probability, by the normal approximation, with a continuity correction.
     pvalue_permutation, pvalue_error : float
-        Probability by permutations and its Monte Carlo error; NaN where none were drawn.
+        Probability by permutations and its Monte Carlo standard error; NaN if none were drawn.
     steps : Steps
         The sum of S as a function of the slope.
 
@@ -133,7 +134,8 @@ def seasonal_kendall(
 ) -> SeasonalKendallResults:
     """Test for a trend over time of values with non-detects, compared within seasons only.
 
-    S and its variance are sums over seasons, and the slope is the one for all seasons at which the sum is zero.
+    S and its variance are sums over seasons. The slope is common to all seasons, and is the one at which the sum of S
+    of the residuals is zero.
 
     Parameters
     ----------
@@ -141,22 +143,24 @@ def seasonal_kendall(
         Detected values and limits of non-detects, in any units, or text such as ``"<0.5"``; times in any units, dates
         as decimal years. Rows that lack a value or a season are dropped and counted.
     season : sequence of labels (n,)
-        Seasons with fewer than 4 rows, or with no two values of known order, are dropped, which a note says.
+        Season of each row. Seasons with fewer than 4 rows, or with no two values of known order, are dropped, with a
+        note.
     censored : array (n,), optional
         Flags 0 and 1, or booleans: 1 for non-detects.
     serial : bool
-        Let seasons of one year be correlated: ``time`` is then in years, 10 at least, with one value a season and year.
+        Whether seasons of one year may be correlated. If so, ``time`` must be in years, at least 10, with one value per
+        season and year.
     floor
         As in :func:`tobitgp.nondetects.theil_sen`.
     n_permutations : int
-        How many are drawn within seasons; none if ``serial``.
+        Number of permutations within seasons; none are drawn if ``serial``.
     rng : int or numpy Generator, optional
-        Of the permutations; None is a fixed seed.
+        Generator or seed of the permutations; None uses a fixed seed.
 
     Returns
     -------
     SeasonalKendallResults
-        S, correlation (a pure number), slope in units of y per time, and what each season has.
+        S, correlation (a pure number), slope in units of y per time, and a table of seasons.
 
     Raises
     ------
@@ -247,7 +251,7 @@ def _variance(seasons: Sequence[Season], serial: bool) -> float:
 
 
 def _covariances(seasons: Sequence[Season]) -> Array:
-    """Covariances of the seasons' S where values of one year are correlated, (k, k), 0 on the diagonal; (NDT29)."""
+    """Covariances of the seasons' S if values of one year are correlated, (k, k), 0 on the diagonal; (NDT29)."""
     years = [np.floor(s.time.values).astype(int) for s in seasons]
     every = np.unique(np.concatenate(years))
     if len(every) < _LEAST_YEARS:
@@ -275,7 +279,7 @@ def _heterogeneity(z: Sequence[float]) -> pd.Series[float]:
 
 
 def _table(seasons: Sequence[Season], found: Sequence[KendallScore]) -> pd.DataFrame:
-    """What each season has by itself."""
+    """Results of each season by itself."""
     rows = {}
     for s, f in zip(seasons, found, strict=True):
         z = f.score / np.sqrt(f.variance)

@@ -1,4 +1,4 @@
-"""Summaries of samples with non-detects: what each method says of each group, and their tables."""
+"""Summaries of samples with non-detects: the results of each method for each group, and their tables."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MethodSummary:
-    """What one method says of one group, by (NDT1) to (NDT8) of the theory pages.
+    """Results of one method for one group, by (NDT1) to (NDT8) of the theory pages.
 
     Attributes
     ----------
     method, label : str
-        Its short name, and that of tables.
+        Short name of the method, and its name in tables.
     mean, sd : float
-        In the units of the response; NaN where the method has none.
+        Mean and standard deviation in the units of the response; NaN if the method has none.
     lower, upper : float
         Limits of the mean, in the same units.
     interval : str
-        How they were computed.
+        Method of these limits.
     percentiles : dict of float
-        By probability, in the same units; NaN where only a limit is known that it lies below.
+        Percentiles by probability, in the same units; NaN if a percentile is only known to lie below a limit.
     below : float
-        That limit, in the same units.
+        The limit below which such percentiles lie, in the same units.
     monte_carlo_error : float
         Standard error of the limits by simulation, the larger one, in the same units; 0 without simulation.
     redrawn : int
-        Resamples drawn again, since they had fewer than two distinct detects.
+        Number of resamples drawn again, since they had fewer than two distinct detects.
     """
 
     method: str
@@ -55,25 +55,25 @@ class MethodSummary:
 
 @dataclass(frozen=True, slots=True)
 class GroupSummary:
-    """One group: its sample, what every method says of it by (NDT1) to (NDT8), and what is to be known.
+    """One group: its sample, the results of each method by (NDT1) to (NDT8), and remarks.
 
     Attributes
     ----------
     name : str
-        The group, or the response where there are none.
+        Name of the group, or of the response if there are no groups.
     n, nondetects : int
-        Rows, and how many of them are non-detects.
+        Number of rows, and of non-detects among them.
     limits : (m,) array
         Distinct detection limits, in the units of the response.
     choice : str
-        Which method this share of non-detects calls for.
+        Recommended method for this share of non-detects.
     methods : tuple
-        What each method says.
+        Results of each method.
     exceedance : tuple of float, or None
-        Share of detects above the highest limit with its limits, probabilities, where over 80% are non-detects, or
-        there are fewer than two distinct detects.
+        Share of detects above the highest detection limit with its confidence limits, probabilities, if over 80% are
+        non-detects or there are fewer than two distinct detects.
     notes : tuple of str
-        What else is to be known.
+        Further remarks.
     levels : tuple of str
         The value of each column of groups.
     """
@@ -96,13 +96,13 @@ class SampleSummary:
     Attributes
     ----------
     response : str
-        What was summarised.
+        Name of the response.
     groups : tuple of GroupSummary
-        One for each group, or one.
+        One summary per group, or a single one.
     percentiles : tuple of float
-        Probabilities.
+        Probabilities of the percentiles.
     confidence : float
-        Of the limits of the mean, a probability.
+        Confidence level of the limits of the mean, a probability.
     by : tuple of str
         Columns of the groups.
     """
@@ -114,10 +114,10 @@ class SampleSummary:
     by: tuple[str, ...]
 
     def summary_frame(self) -> pd.DataFrame:
-        """A row for each group and method, in the units of the response; several columns of groups are levels.
+        """One row per group and method, in the units of the response; several columns of groups are levels.
 
         Columns are ``n, nondetects, share, mean, sd, lower, upper, interval, mc_error``, one for each percentile, such
-        as ``p50``, and ``below``, the limit that percentiles lie below which are NaN.
+        as ``p50``, and ``below``, the limit below which percentiles lie that are NaN.
         """
         names, rows = self.by if len(self.by) > 1 else ["group"], {}
         for group in self.groups:
@@ -159,7 +159,7 @@ class SampleSummary:
         )
 
     def _notes(self) -> Iterator[str]:
-        """Notes, each once, after the names of the groups that it is of."""
+        """Notes, each once, after the names of its groups."""
         groups: dict[str, list[str]] = {}
         for group in self.groups:
             for note in (f"choice: {group.choice}", *_exceedance(group), *group.notes):
@@ -176,7 +176,7 @@ def _column(p: float) -> str:
 
 
 def _exceedance(group: GroupSummary) -> Iterator[str]:
-    """The share above the highest limit in words, where that is all there is."""
+    """The share above the highest limit in words, if there are no other results."""
     if group.exceedance is not None:
         share, low, high = (f"{value:.3g}" for value in group.exceedance)
         yield f"share above the highest limit, {group.limits[-1]:g}: {share} ({low} to {high}, Clopper-Pearson)."

@@ -1,4 +1,4 @@
-"""The line of Akritas, Theil and Sen: the slope that leaves residuals without rank correlation."""
+"""The Akritas-Theil-Sen line: the slope for which residuals have no rank correlation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SlopeSteps(NamedTuple):
     before: float  # S below the first
 
     def crossing(self, level: float) -> tuple[float, float]:
-        """Where S, falling, comes to a level: the stretch on which it is there, or one slope at which it jumps past."""
+        """Where the falling S reaches a level: the interval with that value, or the slope at which S jumps past it."""
         first = int(np.searchsorted(-self.after, -level))
         if first == len(self.slope):
             return np.inf, np.inf
@@ -40,7 +40,7 @@ class SlopeSteps(NamedTuple):
         return (at, at) if self.after[first] < level else (at, float(np.append(self.slope, np.inf)[first + 1]))
 
     def zero(self) -> float:
-        """The slope at which S changes its sign, or the middle of the stretch with S = 0."""
+        """The slope at which S changes its sign, or the middle of the interval with S = 0."""
         return 0.5 * sum(self.crossing(0.0))
 
     def inverted(self, reach: float) -> tuple[float, float]:
@@ -89,26 +89,26 @@ def median_residual(y: Sample, x: Sample, slope: float, floor: float) -> float:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class TheilSenResults(NondetectResults):
-    """The line of Akritas, Theil and Sen through values with non-detects.
+    """The Akritas-Theil-Sen line through values with non-detects.
 
     Attributes
     ----------
     title, method : str
-        What was computed, and how.
+        What was computed, and the method.
     samples : DataFrame
-        A row for each sample: n, number and share of non-detects, their limits in the units of y.
+        One row per sample: n, number and share of non-detects, and their limits in the units of y.
     statistic, pvalue : float
-        Kendall's S of y and x, a number of pairs, and the probability by its normal approximation.
+        Kendall's S of y and x, a number of pairs, and its p-value by the normal approximation.
     notes : tuple of str
-        What the summary adds.
+        Notes that the summary prints.
     intercept : float
-        In the units of y.
+        Intercept in the units of y.
     slope : float
-        In units of y per x.
+        Slope in units of y per x.
     tau_a : float
         Kendall's correlation, a pure number.
     variance : float
-        Of S of the residuals over all permutations, in units of squared numbers of pairs.
+        Variance of S of the residuals over all permutations, in units of squared numbers of pairs.
     steps : Steps
         S as a function of the slope.
     draws : array of float (bootstrap,), optional
@@ -132,7 +132,7 @@ class TheilSenResults(NondetectResults):
         return pd.Series({"Intercept": self.intercept, "slope": self.slope})
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Interval of the slope, in units of y per x: what the test does not reject, or quantiles of resampled rows."""
+        """Interval of the slope, in units of y per x: slopes that the test does not reject, or bootstrap quantiles."""
         ends = super().conf_int(alpha)
         ends.loc["slope"] = slope_interval(self.steps, self.variance, self.draws, alpha)
         return ends
@@ -175,24 +175,24 @@ def theil_sen(
     bootstrap: int | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> TheilSenResults:
-    """Line through values with non-detects after Akritas, Theil and Sen.
+    """Fit the Akritas-Theil-Sen line to values with non-detects.
 
-    The slope b is where Kendall's S of y - b x and x is zero, found exactly among the slopes of pairs; the intercept is
-    Turnbull's median of the residuals. Without non-detects the slope is that of ``scipy.stats.theilslopes``. All
-    pairs are kept: 3,000 rows need 400 MB.
+    The slope b is the one at which Kendall's S of y - b x and x is zero; it is found exactly among the slopes of pairs.
+    The intercept is Turnbull's median of the residuals. Without non-detects the slope is that of
+    ``scipy.stats.theilslopes``. All pairs are held in memory: 3,000 rows require 400 MB.
 
     Parameters
     ----------
     y, x, y_censored, x_censored
-        As in :func:`tobitgp.nondetects.kendall`. Rows with a non-detect in x have no part in the intercept.
+        As in :func:`tobitgp.nondetects.kendall`. Rows with a non-detect in x are not used for the intercept.
     floor : float, optional
-        Lowest possible value of y, in its units, above which non-detects lie: of the intercept. By default 0 where all
-        values and limits are positive, else there is none.
+        Lowest possible value of y, in its units, above which non-detects lie; used for the intercept. The default is 0
+        if all values and limits are positive, otherwise there is no lowest value.
     bootstrap : int, optional
-        Number of resamples of rows, 200 at least, whose quantiles are the interval of the slope; by default it has the
-        values that Kendall's test does not reject.
+        Number of resamples of rows, at least 200, whose quantiles are the interval of the slope. By default the
+        interval contains the slopes that Kendall's test does not reject.
     rng : int or numpy Generator, optional
-        Of the resampling; None is a fixed seed.
+        Generator or seed of the resamples; None uses a fixed seed.
 
     Returns
     -------
@@ -202,9 +202,9 @@ def theil_sen(
     Raises
     ------
     DataError
-        As :func:`tobitgp.nondetects.kendall`, if all detected values are at one x, or there are too many rows.
+        As in :func:`tobitgp.nondetects.kendall`; also if all detected values are at one x, or there are too many rows.
     SpecError
-        If ``bootstrap`` is no such number, or values are right-censored or lie in intervals.
+        If ``bootstrap`` is not a whole number of at least 200, or values are right-censored or lie in intervals.
 
     References
     ----------
@@ -248,7 +248,7 @@ def theil_sen(
 
 
 def interval_note(draws: Array | None) -> str:
-    """Say where the interval of a slope is from."""
+    """Note on how the interval of a slope was computed."""
     if draws is None:
         return "Interval: slopes that Kendall's test does not reject, by its normal approximation."
     return f"Interval: quantiles over {len(draws)} resamples of rows."
@@ -272,7 +272,7 @@ def lowest(y: Sample, floor: float | None) -> float:
 
 
 def check_slope(groups: Sequence[tuple[Sample, Sample]]) -> None:
-    """Refuse data in which no group has detects at two values of x, or whose pairs do not fit into memory."""
+    """Raise an error if no group has detects at two values of x, or the pairs do not fit into memory."""
     pairs = sum(len(y) * (len(y) - 1) // 2 for y, _ in groups)
     if pairs > _MOST_PAIRS:
         raise DataError(

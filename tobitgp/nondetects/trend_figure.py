@@ -1,4 +1,4 @@
-"""A figure of values and detection limits over time or another variable, with the line of Akritas, Theil and Sen."""
+"""A figure of values and detection limits over time or another variable, with the Akritas-Theil-Sen line."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def plot_trend(
     names: tuple[str, str] = ("x", "y"),
     ax: Any = None,
 ) -> Any:
-    """Draw values with non-detects along x, and the line of Akritas, Theil and Sen.
+    """Draw values with non-detects against x, and the Akritas-Theil-Sen line.
 
-    Non-detects are open triangles at their limits, over a segment down to the lowest possible value.
+    Non-detects are open triangles at their limits, with a segment down to the lowest possible value.
 
     Parameters
     ----------
     y, x, y_censored, x_censored, floor
         As in :func:`tobitgp.nondetects.theil_sen`.
     names : (str, str)
-        Of the axes of x and y.
+        Labels of the axes of x and y.
     ax : matplotlib Axes, optional
-        Where to draw, else a new figure.
+        Where to draw; by default a new figure.
 
     Returns
     -------
@@ -53,9 +53,9 @@ def plot_trend(
     Raises
     ------
     DataError
-        As :func:`tobitgp.nondetects.theil_sen`.
+        As in :func:`tobitgp.nondetects.theil_sen`.
     SpecError
-        If ``ax`` is none, ``names`` are not two, or values are right-censored or lie in intervals.
+        If ``ax`` is not a matplotlib Axes, ``names`` are not two, or values are right-censored or lie in intervals.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The order of values with non-detects: columns read together, what is known of it, and scores in place of ranks."""
+"""The order of values with non-detects: columns read together, known orders of pairs, and scores instead of ranks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EPOCH, _DAY = np.datetime64(0, "us"), np.timedelta64(1, "D")
 def read_columns(columns: Mapping[str, tuple[Any, Any]], **labels: Any) -> tuple[list[Sample], BoolArray]:
     """Samples of the rows in which no column and no label lacks a value, and which rows these are.
 
-    A column is its values and its flags, or None; dates are decimal years. Series are matched by their labels.
+    A column is given by its values and its flags or None. Dates are decimal years. Series are matched by their labels.
     """
     flags_of = {f"{name}_censored": flags for name, (_, flags) in columns.items()}
     given = aligned({name: values for name, (values, _) in columns.items()} | flags_of | labels)
@@ -72,9 +72,9 @@ def dropped_note(kept: BoolArray) -> tuple[str, ...]:
 
 
 class Order(NamedTuple):
-    """Ends of what is known of values: i is surely above j where ``low[i] > high[j]``.
+    """Bounds on values, by which the order of some pairs is known: i is above j if ``low[i] > high[j]``.
 
-    A non-detect is below a detect at or above its limit; two non-detects have no order.
+    A non-detect is below a detect at or above its limit; the order of two non-detects is unknown.
     """
 
     low: Array  # (n,), -inf of a non-detect
@@ -86,24 +86,24 @@ class Order(NamedTuple):
         return np.asarray(over.astype(np.int8) - under.astype(np.int8))
 
     def scores(self) -> Array:
-        """Number of values surely below each less that of values surely above it, (n,)."""
+        """Number of values known to be below each value, less the number known to be above it, (n,)."""
         below = np.searchsorted(np.sort(self.high), self.low, side="left")
         above = len(self.low) - np.searchsorted(np.sort(self.low), self.high, side="right")
         return np.asarray(below - above, dtype=np.float64)
 
 
 def order_of(sample: Sample) -> Order:
-    """What is known of the order of the values of a sample."""
+    """The known order of the values of a sample."""
     y, c = sample.values, sample.censored
     below = np.nextafter(y, -np.inf)
     return Order(np.where(c, -np.inf, y), np.where(c, below, y))
 
 
 def gehan_scores(y: Any, censored: Any = None) -> Array:
-    """Scores after Gehan: the number of values surely below each less that of values surely above it.
+    """Gehan scores: the number of values known to be below each value, less the number known to be above it.
 
-    They take the place of ranks where there are several limits: in rank correlations, ordinations, tests of Kruskal's
-    type.
+    They replace ranks if there are several limits, for example in rank correlations, ordinations, and tests of the
+    Kruskal-Wallis type.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def gehan_scores(y: Any, censored: Any = None) -> Array:
     Returns
     -------
     array of float (n,)
-        Pure numbers between -(n - 1) and n - 1, which add up to zero.
+        Scores, pure numbers between -(n - 1) and n - 1, which sum to zero.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def flipped(sample: Sample) -> Array:
 
 
 def peto_scores(sample: Sample) -> Array:
-    """Scores of Peto and Peto, (n,): F(y) + F(y-) - 1 of a detect, F(y-) - 1 of a non-detect; (NDT31)."""
+    """Scores of Peto and Peto, (n,): F(y) + F(y-) - 1 for a detect, F(y-) - 1 for a non-detect; (NDT31)."""
     time, seen = flipped(sample), ~sample.censored
     times, after = kaplan_meier(time, seen, np.ones(len(time)))
     survival = np.append(1.0, after)
