@@ -16,9 +16,10 @@ from tobitgp.inference.evidence_ascent import EvidenceMaximum, ascend_with
 from tobitgp.inference.fitted import OnStep, Settings, Step, Task
 from tobitgp.inference.frozen import Frozen, KnownMoments
 from tobitgp.inference.method import Method
+from tobitgp.inference.multistart import value_of
 from tobitgp.inference.natural_steps import BatchModel, RowSums, StepState, follow_kernels
 from tobitgp.inference.partitioned import RowPartition
-from tobitgp.inference.search import CAP, GROWN_ROWS, ROUGHER, RUNS, SAMPLE_ROWS, Search, near_enough
+from tobitgp.inference.search import BFGS_STEPS, CAP, GROWN_ROWS, ROUGHER, RUNS, SAMPLE_ROWS, Search, near_enough
 from tobitgp.numerics.sampling import generator
 from tobitgp.priors.level_curves import LevelCurvesBlock
 from tobitgp.typing import Array
@@ -79,7 +80,7 @@ class StochasticSearch(Search):
 
     def _stepped(self, theta: Array, inverse: Array) -> EvidenceMaximum:
         """The end of the steps, with the sites of all rows at the hyper-parameters there."""
-        scales = np.array(self.parameters.roles) == "lengthscale"
+        scales, pilot = np.array(self.parameters.roles) == "lengthscale", theta
         for _ in range(RUNS):
             model, start = self._begin(theta)
             state = self._steps(model, start, inverse)
@@ -87,12 +88,22 @@ class StochasticSearch(Search):
             if ((moved > -ROUGHER) & (moved < SMOOTHER)).all():
                 break
             theta = state.theta
-        data = self.data.at_scale(state.theta[self.parameters.scales]) if self.data.n_scales else self.data
-        data = data.starting(data.partitions.map(site_updates.seeded, model.setting(state.theta), state.q))
+        maximum = self._on_all_rows(state.theta, inverse, model, state)
+        if not self.near_enough(maximum):  # outliers may lead steps far away: all rows lead on from the better end
+            maximum = max(maximum, self._on_all_rows(pilot, inverse, *self._begin(pilot)), key=value_of)
+            objective, free = maximum.objective, maximum.free
+            maximum = ascend_with(objective, free, inverse, tol=self._tolerance(objective, free), max_iter=BFGS_STEPS)
+            self._log("all rows", objective, maximum.value)
+        return maximum
+
+    def _on_all_rows(self, theta: Array, inverse: Array, model: BatchModel, state: StepState) -> EvidenceMaximum:
+        """Sites of all rows that belong to hyper-parameters, (k,)."""
+        data = self.data.at_scale(theta[self.parameters.scales]) if self.data.n_scales else self.data
+        data = data.starting(data.partitions.map(site_updates.seeded, model.setting(theta), state.q))
         assert self.precision is not None
         data = replace(data, lean=True)
-        objective = self._objective("all rows", data, self.prior, state.theta, self.precision, CAP, SETTLED)
-        maximum = ascend_with(objective, state.theta[self.parameters.free], inverse, tol=self.tol, max_iter=0)
+        objective = self._objective("all rows", data, self.prior, theta, self.precision, CAP, SETTLED)
+        maximum = ascend_with(objective, theta[self.parameters.free], inverse, tol=self.tol, max_iter=0)
         self._log("all rows", objective, maximum.value)
         return maximum
 
@@ -119,6 +130,7 @@ class StochasticSearch(Search):
         own = np.arange(len(inverse) - len(noise), len(inverse))  # among those that are free
         inverse, bounds = inverse[np.ix_(own, own)], (self.parameters.least[own], self.parameters.most[own])
         n_steps, every, path = self.per_epoch * self.epochs, max(1, self.per_epoch // POINTS), []
+        epochs = 0  # that are in the path
         for t, part in enumerate(self._all_batches(rng), start=1):
             visited, rho = model.visit(part, state, self.per_epoch), self.batches.step_length(t, self.problem.n)
             log_prior, slopes = self.parameters.log_prior(state.theta)
@@ -132,7 +144,9 @@ class StochasticSearch(Search):
                 continue
             state = follow_kernels(model, state, self.parameters)
             value = float(np.mean(path[-self.per_epoch :]))
-            self.stages.append(("batches", t, -(-t // self.per_epoch), value))
+            done = t // self.per_epoch
+            self.stages.append(("batches", t, done - epochs, value))
+            epochs = done
             if self.on_step is not None:
                 self.on_step(Step("batches", t, value, rows=self.batches.size, left=n_steps - t))
         return state

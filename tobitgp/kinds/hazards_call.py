@@ -14,7 +14,7 @@ import pandas as pd
 from tobitgp.data.row_weights import warn_fractions
 from tobitgp.data.sources import refuse_partitioned
 from tobitgp.distributions.piecewise import band_of
-from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
+from tobitgp.errors import ApproximationWarning, ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula.hazard_formula import CELL, TIME, WEIGHT, HazardFormula, read_hazards
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import EPUpdates
@@ -204,6 +204,7 @@ class Hazards(Kind):
                 )
         assert frame is not None
         warn_fractions(rows.training.response.weight, "family=tg.PH('spline') with cov_type='HC0' or 'cluster'")
+        _warn_of_ties(rows.risk)
         fitter = CellFitter(rows.written, rows.hazard, frame, processes, rows.risk, rows.call.functions, asked)
         cells, cuts = _fit(fitter)
         facts = rows.training.facts(named_columns([rows.spec], rows.columns), frame)
@@ -217,6 +218,28 @@ class Hazards(Kind):
 
     def baseline_size(self, rows: CellRows) -> int:
         return baseline_size(rows.hazard)
+
+
+_TIED = 0.03  # share of the rows at risk, from which ties move coefficients by about a third of a standard error
+
+
+def _warn_of_ties(risk: AtRisk) -> None:
+    """Warn about events that share times with many others, as those of times in years do."""
+    weight = risk.weight[risk.event]
+    times, of = np.unique(risk.exit[risk.event], return_inverse=True)
+    leave, enter = np.argsort(risk.exit), np.argsort(risk.entry)
+    left = np.append(0.0, np.cumsum(risk.weight[leave]))[np.searchsorted(risk.exit[leave], times)]
+    came = np.append(0.0, np.cumsum(risk.weight[enter]))[np.searchsorted(risk.entry[enter], times)]
+    others = np.maximum(np.bincount(of, weight) - 1.0, 0.0) / np.maximum(came - left, 1.0)
+    share = float(np.average(0.5 * others[of], weights=weight)) if weight.sum() else 0.0
+    if share > _TIED:
+        warnings.warn(
+            f"Events share times: on average {2.0 * share:.0%} of the rows at risk have another event at the same "
+            "time. Coefficients are then nearer zero than with Efron's method, as with Breslow's. If times are "
+            "rounded, write interval(lower, upper) with family=tg.PH('weibull') or tg.PH('spline').",
+            ApproximationWarning,
+            stacklevel=user_level(),
+        )
 
 
 def _fit(fitter: CellFitter) -> tuple[GPResults | RegressionResults, Array]:

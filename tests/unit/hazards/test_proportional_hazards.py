@@ -660,3 +660,19 @@ def test_coefficients_are_not_shrunk_by_the_baseline():
         gaps.append([(res.params["x"] - theirs.params_["x"]) / theirs.standard_errors_["x"] for res, theirs in pairs])
     assert np.abs(np.mean(gaps, axis=0)).max() < 0.15
     assert np.abs(gaps).max() < 0.45
+
+
+@pytest.mark.slow
+def test_rounded_times_are_told_and_intervals_of_them_have_the_ratio():
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=200)
+    t = (rng.exponential(size=200) / np.exp(0.7 * z)) ** (1.0 / 1.5)
+    data = pd.DataFrame({"t": np.ceil(4.0 * np.minimum(t, 1.5)) / 4.0, "d": t < 1.5, "z": z})
+    cox = CoxPHFitter().fit(data, "t", "d")  # by Efron's method
+    with pytest.warns(ApproximationWarning, match="on average 24% of the rows at risk have another event"):
+        rounded = tg.fit("Surv(t, d) ~ z", data, family="ph")
+    assert rounded.params["z"] < cox.params_["z"] - cox.standard_errors_["z"]
+    ends = data.assign(low=np.where(data["d"], data["t"] - 0.25, data["t"]), high=data["t"].where(data["d"], np.inf))
+    intervals = tg.fit("interval(low, high) ~ z", ends, family=tg.PH("weibull"))
+    exact = CoxPHFitter().fit(data.assign(t=np.minimum(t, 1.5)), "t", "d")
+    assert intervals.params["z"] == pytest.approx(exact.params_["z"], abs=0.2 * exact.standard_errors_["z"])

@@ -132,6 +132,7 @@ def test_fits_without_a_maximum_are_answered(family):
     assert res.proportionality()["chisq"].ge(-1e-9).all()
 
 
+@pytest.mark.filterwarnings("ignore:Events share times")
 @pytest.mark.parametrize("seed", [0, 9])
 def test_cells_are_not_warned_of(seed):
     """Exposures of the cells of causes at tied times are constant or lie far apart, which says nothing of the rows."""

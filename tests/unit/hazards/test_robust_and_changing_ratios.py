@@ -13,6 +13,8 @@ from scipy.optimize import minimize
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError, UnavailableError
 
+pytestmark = pytest.mark.filterwarnings("ignore:Events share times")  # rounded on purpose
+
 REFERENCE = Path(__file__).parents[2] / "reference"
 CASES = json.loads((REFERENCE / "event_histories.json").read_text())["cases"]
 COLUMNS = ["age", "sex", "ph_ecog"]

@@ -627,7 +627,7 @@ def test_labels_of_rows_and_no_rows_matter_to_no_answer(data):
     res = tg.fit("mvbind(y1, y2) ~ gp(x) | censor(l1, l2)", data.set_index(np.zeros(len(data), dtype=int)))
     assert len(res.plot()) == 2
     assert res.sample(data.head(0), 3).shape == (3, 0, 2)
-    with pytest.raises(SpecError, match=r"this model has 'gp\(x\)'\."):
+    with pytest.raises(SpecError, match=r"This model has 'gp\(x\)'\."):
         res.predict(data.head(2), exclude="re(g)")
-    with pytest.raises(SpecError, match="id= is for one response"):
+    with pytest.raises(SpecError, match="id= requires one response"):
         tg.fit("mvbind(y1, y2) ~ z", data, id="g")

@@ -280,7 +280,7 @@ def test_bad_contrasts_are_refused(lognormal):
     ):
         with pytest.raises(SpecError, match=message):
             tg.contrast(lognormal, first, second, what="median", **more)
-    with pytest.raises(SpecError, match="results of a fit first, not str"):
+    with pytest.raises(SpecError, match="must be the results of a fit, not str"):
         tg.contrast("fit", *BOTH)
     with pytest.raises(UnseenLevelError, match="maybe"):
         tg.contrast(lognormal, {"horTh": "maybe"}, {"horTh": "no"}, what="median")

@@ -214,7 +214,7 @@ def test_times_survived_find_their_rows_by_labels(fits, data, kind):
         pd.testing.assert_series_equal(
             res.predict_restricted_mean(rows, 300.0, **options), res.predict_restricted_mean(rows, 300.0, **plain)
         )
-    words = r"conditional_after= are a Series with labels .*, such as 0; .*conditional_after.to_numpy\(\)"
+    words = r"conditional_after= are a Series with labels .*, e.g. 0. .*conditional_after.to_numpy\(\)"
     with pytest.raises(DataError, match=words):
         res.predict_survival_function(rows, TIMES, conditional_after=pd.Series(AFTER))
     with pytest.raises(DataError, match="occurs twice"):

@@ -607,7 +607,7 @@ def test_components_that_are_alike_are_said_so_once(recwarn):
     found, want = (fit.predict(what="prob", above=3.0, interval=0.9) for fit in (res, one))
     np.testing.assert_allclose(found, want, rtol=1e-6)
     assert "(not determined)" in str(res.summary())  # warnings are errors: it is said once
-    with pytest.raises(SpecError, match=r"do not determine weight\[1\].*Fit fewer components, or draw .*predictive"):
+    with pytest.raises(SpecError, match=r"do not determine weight\[1\].*fit fewer components, or draw .*predictive"):
         res.sample()
     assert len(res.predictive.rvs(5)) == 5
 
