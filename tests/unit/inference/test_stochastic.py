@@ -304,6 +304,12 @@ def test_what_takes_all_rows_at_once_is_one_clear_error(formula, options):
         tg.fit(formula, table(400), **{"method": tg.VI(batch=100), **options})
 
 
+def test_one_approximation_takes_all_rows():
+    formula = "y ~ gp(x, approximation='vecchia') | censor(-0.6, 0.9)"
+    with pytest.raises(SpecError, match=r"approximation='vecchia' takes all rows at once"):
+        tg.fit(formula, table(400), method=tg.VI(batch=100))
+
+
 def test_too_few_steps_are_told():
     with pytest.warns(ConvergenceWarning, match=r"tg.VI\(batch=200, epochs=4, delay=1000\)"):
         tg.fit(FORMULA, table(4000), method=tg.VI(batch=200, epochs=1, delay=1000))
