@@ -237,9 +237,15 @@ def process_inputs(term: GPTerm, table: Table) -> Array:
 
 def known_inputs(spec: ModelSpec, new: Frame) -> Frame:
     """New rows, with standard errors of 0 where these are left out: their inputs are known."""
-    present, used = set(column_names(new)), {v.name for v in spec.variables if v.role != "se"}
-    lacking = [name for name in spec.names("se") if name not in present and name not in used]
+    present = set(column_names(new))
+    lacking = [name for name in errors_of_inputs(spec) if name not in present]
     return pd.DataFrame(new).assign(**dict.fromkeys(lacking, 0.0)) if lacking else new
+
+
+def errors_of_inputs(spec: ModelSpec) -> list[str]:
+    """Columns that are nothing but standard errors of inputs."""
+    used = {v.name for v in spec.variables if v.role != "se"}
+    return [name for name in spec.names("se") if name not in used]
 
 
 def check_slopes(spec: ModelSpec, slopes: tuple[BoolArray, ...]) -> None:

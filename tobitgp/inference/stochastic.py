@@ -42,8 +42,8 @@ class StochasticSearch(Search):
         self.batches = settings.batches
         for gp in task.prior.gps:
             if gp.approximation not in FEATURES_ONLY or gp.moves:
-                what = "moved inducing inputs" if gp.moves else f"approximation={gp.approximation!r}"
-                self.batches.refuse(f"{what} take all rows at once")
+                what = "moved inducing inputs take" if gp.moves else f"approximation={gp.approximation!r} takes"
+                self.batches.refuse(f"{what} all rows at once")
         n = task.problem.n if task.data is None else task.data.n
         self.per_epoch, self.epochs = self.batches.per_epoch(n), self.batches.n_epochs(n)
         gps = tuple(replace(gp, approximation="low_rank") for gp in task.prior.gps)

@@ -9,10 +9,12 @@ import numpy as np
 from tobitgp.errors import SpecError
 from tobitgp.inference.fitted import Step
 from tobitgp.method_settings import VI
+from tobitgp.method_value import given_settings, short_text
 from tobitgp.options import FitOptions
 from tobitgp.typing import Array
 
 INDUCING, STARTS, MOST_ITERATIONS, TOLERANCE = 20, 2, 1000, 1e-8
+_USED = ("bound", "hyper", "inducing", "n_starts", "max_iter", "tol")
 
 
 def local_bound(asked: FitOptions, term: str) -> VI:
@@ -24,6 +26,12 @@ def local_bound(asked: FitOptions, term: str) -> VI:
         raise SpecError(f"bound={method.bound!r}: {term} has bound='local' only.")
     if method.hyper == "integrate":
         raise SpecError(f"hyper='integrate': {term} has hyper='maximize' only.")
+    for name, value in given_settings(method).items():
+        if name not in _USED:
+            raise SpecError(
+                f"{name}={short_text(value)}: {term} has no use for it. Leave it out. Settings of the search are "
+                "inducing=, n_starts=, max_iter= and tol=."
+            )
     if asked.cov_type != "nonrobust":
         raise SpecError(f"cov_type={asked.cov_type!r}: {term} has no covariance of estimates. Leave it out.")
     for name, given in asked.named(("fixed", "start", "priors")).items():

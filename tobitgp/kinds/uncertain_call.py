@@ -13,13 +13,14 @@ from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula.uncertain import is_measured, measured_term
 from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.kind import Kind
-from tobitgp.kinds.local_bound import INDUCING, MOST_ITERATIONS, STARTS, TOLERANCE, local_bound, reporter, units
+from tobitgp.kinds.local_bound import MOST_ITERATIONS, TOLERANCE, local_bound, reporter, units
 from tobitgp.kinds.progress import progress_bar
 from tobitgp.latent.collapsed_bound import ResponseEnds, posterior_weights
 from tobitgp.latent.latent_rows import LatentProcesses
 from tobitgp.latent.latent_search import LatentMaximum, filled
 from tobitgp.latent.psi_statistics import InputPrior
-from tobitgp.latent.uncertain_inputs import InputRows, search
+from tobitgp.latent.uncertain_inputs import InputRows
+from tobitgp.latent.uncertain_search import search
 from tobitgp.method_settings import read_whole
 from tobitgp.numerics.linear_algebra import breakdown_in_words
 from tobitgp.options import FitOptions
@@ -29,7 +30,7 @@ from tobitgp.results.views import named_columns
 from tobitgp.typing import Array
 
 _TERM = "gp(x, se=...)"
-_LEAST = 3
+_LEAST, _STARTS = 3, 3
 
 
 class UncertainInput(Kind):
@@ -62,7 +63,7 @@ class UncertainInput(Kind):
 
     def fit(self, rows: Rows, asked: FitOptions) -> UncertainInputResults:
         method, ends, design = local_bound(asked, _TERM), _ends(rows.training), rows.training.design
-        m = INDUCING if isinstance(method.inducing, str) else read_whole("inducing", method.inducing)
+        m = None if isinstance(method.inducing, str) else read_whole("inducing", method.inducing)
         centre, scale = (float(unit[0]) for unit in units(np.where(ends.known, filled(ends), np.nan)))
         x_centre, x_scale = (float(unit[0]) for unit in units(design.X[0][:, :1]))
         own = ResponseEnds(*((end - centre) / scale for end in ends))
@@ -73,8 +74,8 @@ class UncertainInput(Kind):
             found = search(
                 own,
                 prior,
-                min(m, len(np.unique(prior.mean))),
-                n_starts=method.n_starts or STARTS,
+                m,
+                n_starts=method.n_starts or _STARTS,
                 max_iter=method.max_iter or MOST_ITERATIONS,
                 tol=method.tol or TOLERANCE,
                 on_step=reporter(on_step, len(order)),

@@ -1,49 +1,20 @@
-"""A process over an input that was measured with known errors: its search, and rows at normal inputs: (LAT16)."""
+"""Rows of a process at inputs that were measured with known errors: (LAT17)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from tobitgp.latent.collapsed_bound import ResponseEnds, ResponseScales
+from tobitgp.latent.collapsed_bound import ResponseEnds
 from tobitgp.latent.latent_rows import LatentProcesses
-from tobitgp.latent.latent_search import LatentMaximum, LatentState, maximise
-from tobitgp.latent.psi_statistics import InducingInputs, InputPrior, NormalInputs, PsiStatistics
+from tobitgp.latent.psi_statistics import InputPrior, NormalInputs, PsiStatistics
 from tobitgp.latent.weighted_points import WeightedPoints, kernel_at, weighted_points
 from tobitgp.numerics.quadrature import gauss_hermite
 from tobitgp.typing import Array
 
-START_SD, START_SIGMA, START_VAR = 0.9, 0.5, 0.5  # in units of the response, and of the prior
-SHORTER = 2.5  # than the length-scale of a start is that of the next
 ORDER = 31  # of the rule over an input
 _LEAST_VAR = 1e-6
-
-
-def starts(prior: InputPrior, m: int, number: int) -> list[LatentState]:
-    """Starts at the measured inputs, with shorter and shorter length-scales; inputs are in standard units."""
-    z = np.quantile(prior.mean[:, 0], np.linspace(0.0, 1.0, m))[:, None]
-    inputs = NormalInputs(np.zeros_like(prior.mean), np.full_like(prior.mean, START_VAR))
-    scales = ResponseScales(np.zeros(1), np.full(1, START_SD), np.full(1, START_SIGMA))
-    return [LatentState(inputs, InducingInputs(z, np.full(1, SHORTER**-k)), scales, prior) for k in range(number)]
-
-
-def search(
-    responses: ResponseEnds,
-    prior: InputPrior,
-    m: int,
-    *,
-    n_starts: int,
-    max_iter: int,
-    tol: float,
-    on_step: Callable[[int, float], None] | None = None,
-) -> list[LatentMaximum]:
-    """A maximum from each start, the best first."""
-    tried = [
-        maximise(start, responses, max_iter=max_iter, tol=tol, on_step=on_step) for start in starts(prior, m, n_starts)
-    ]
-    return sorted(tried, key=lambda found: -found.elbo)
 
 
 @dataclass(frozen=True)

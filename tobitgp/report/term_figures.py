@@ -13,6 +13,7 @@ from typing import Any, Literal, cast
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.columns import errors_of_inputs
 from tobitgp.data.design import NUMERIC_ROLES
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm
@@ -231,6 +232,7 @@ def plot_terms(
     covariates = results.model.data.frame
     if covariates is None:
         raise SpecError("This fit holds no training rows, so there is nothing to draw; use predict(what='terms').")
+    covariates = covariates.drop(columns=errors_of_inputs(results.model.spec), errors="ignore")
     panels = [panel for term in terms for panel in term_panels(results, covariates, *term)]
     if not panels:
         raise SpecError("This model has no term to draw.")

@@ -22,11 +22,12 @@ def uncertain_words(results: Any) -> Words:
     local = (
         "The bound replaces likelihoods of censored values by parabolas below them. Predictions do not use parabolas."
     )
+    narrow = "95% bands of the curve are too narrow: they covered 74 to 83% in simulations."
     notes = [
         *noted("warning", [not_converged(results._search_message)] * (not results.converged)),
         *row_notes(results),
         *noted("parameters", ["Parameters maximise the bound. They have no standard errors."]),
-        *noted("errors", [local] * (results.evidence_kind == "local")),
+        *noted("errors", [narrow, *[local] * (results.evidence_kind == "local")]),
     ]
     return Words(
         "Gaussian process over a measured input",

@@ -70,9 +70,9 @@ def effect_suffixes(columns: Sequence[str]) -> list[str]:
 
 
 def _process_texts(term: GPTerm) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Expressions of a process, its inputs and its group, and those of the columns of a random effect."""
-    group = () if term.by is None else (term.by.text,)
-    return (*(x.text for x in term.inputs), *group), () if term.effects is None else (term.effects.linear,)
+    """Expressions of a process, its inputs, their error and its group, and those of the columns of a random effect."""
+    more = (each.text for each in (term.se, term.by) if each is not None)
+    return (*(x.text for x in term.inputs), *more), () if term.effects is None else (term.effects.linear,)
 
 
 def _scale_texts(state: DesignState) -> list[str]:

@@ -326,3 +326,9 @@ def test_an_outlier_leads_no_steps_away(batch):
     steps = tg.fit("y ~ gp(x) | censor(-1)", data, method=tg.VI(batch=batch, epochs=2), **how)
     assert steps.converged
     assert steps.log_evidence == pytest.approx(full.log_evidence, abs=0.1)
+
+
+def test_one_approximation_takes_all_rows():
+    formula = "y ~ gp(x, approximation='vecchia') | censor(-0.6, 0.9)"
+    with pytest.raises(SpecError, match=r"approximation='vecchia' takes all rows at once"):
+        tg.fit(formula, table(400), method=tg.VI(batch=100))

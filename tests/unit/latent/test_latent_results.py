@@ -267,6 +267,8 @@ def test_formulas_that_cannot_be_fitted(data, formula, error, words):
         ({"sigma": "~ x1"}, "sigma="),
         ({"method": tg.VI(bound="local", hyper="integrate")}, "hyper="),
         ({"method": tg.VI(bound="local", inducing=tg.Inducing(5))}, "inducing"),
+        ({"method": tg.VI(batch=10)}, "batch=10: gp\\(latent"),
+        ({"method": tg.VI(bound="local", side_noise="row")}, "side_noise='row': "),
         ({"fixed": {"sigma": 1.0}}, "fixed="),
     ],
 )

@@ -14,7 +14,8 @@ from tobitgp.latent.collapsed_bound import JITTER, ResponseEnds, ResponseScales,
 from tobitgp.latent.latent_rows import LatentProcesses
 from tobitgp.latent.latent_search import LatentState, elbo
 from tobitgp.latent.psi_statistics import InducingInputs, InputPrior, NormalInputs
-from tobitgp.latent.uncertain_inputs import InputRows, search
+from tobitgp.latent.uncertain_inputs import InputRows
+from tobitgp.latent.uncertain_search import search
 
 LENGTH, SD, SIGMA, LEVEL = 0.8, 1.1, 0.3, 0.2
 SCALES = ResponseScales(np.array([LEVEL]), np.array([SD]), np.array([SIGMA]))

@@ -30,6 +30,7 @@ def test_parameters_and_words(res, data):
     assert res.params["sigma"] == pytest.approx(0.2, abs=0.08)
     assert "x was measured with the standard error sx" in str(tg.Model(FORMULA, data).spec)
     assert "Gaussian process over a measured input" in str(res.summary())
+    assert "95% bands of the curve are too narrow" in str(res.summary())
     assert res.evidence_kind == "local"
     assert tg.fit("y ~ gp(x, se=0.3)", data, method=QUICK).evidence_kind == "elbo"
 
@@ -46,6 +47,34 @@ def test_inputs_without_errors_are_known(res, data):
     assert uncertain["se"].mean() > 2 * known["se"].mean()
     with pytest.raises(DataError, match="lack the column 'x'"):
         res.predict(data[["sx"]])
+
+
+def test_terms_are_of_rows_measured_like_them(res):
+    """Averages of the curve over the errors of each row, less the intercept; a figure has the curve itself."""
+    nodes, weight = np.polynomial.hermite_e.hermegauss(40)
+    x, sx = np.array([1.5, 1.5, 4.6]), np.array([0.0, 0.9, 0.4])
+    curve = res.predict({"x": (x + sx * nodes[:, None]).ravel()}, "latent").to_numpy().reshape(40, 3)
+    found = res.predict({"x": x, "sx": sx}, "terms")
+    np.testing.assert_allclose(found["Intercept", "estimate"], res.params["Intercept"], rtol=1e-12)
+    expected = weight @ curve / weight.sum() - res.params["Intercept"]
+    np.testing.assert_allclose(found["gp(x)", "estimate"], expected, atol=1e-4)
+    known = res.predict({"x": x}, "terms")["gp(x)", "estimate"]
+    np.testing.assert_allclose(known, res.predict({"x": x}, "latent") - res.params["Intercept"], rtol=1e-10)
+    assert abs(known[1] - expected[1]) > 0.05
+
+
+def test_the_figure_of_the_term_has_the_curve(res):
+    pytest.importorskip("matplotlib")
+    drawn = max(res.plot_terms().get_lines(), key=lambda line: len(line.get_xdata()))
+    expected = res.predict({"x": drawn.get_xdata()}, "latent") - res.params["Intercept"]
+    np.testing.assert_allclose(drawn.get_ydata(), expected, rtol=1e-10)
+
+
+def test_a_known_input_is_its_true_input(res, data):
+    found = res.true_inputs(data.drop(columns="sx"), interval=0.95)
+    np.testing.assert_array_equal(found["se"], 0.0)
+    np.testing.assert_allclose(found["estimate"], data["x"], rtol=1e-14)
+    np.testing.assert_array_equal(found["lower"], found["upper"])
 
 
 def test_a_number_is_a_column_of_it(data):
@@ -173,6 +202,11 @@ OPTIONS = [
     ({"method": "ep"}, "is fitted by tg.VI"),
     ({"method": "mle"}, "is fitted by tg.VI"),
     ({"method": tg.VI(bound="karlova")}, "has bound='local' only"),
+    ({"method": tg.VI(batch=10, epochs=2)}, "batch=10: gp\\(x, se=...\\) has no use for it"),
+    ({"method": tg.VI(damping=0.9)}, "damping=0.9: .* Leave it out"),
+    ({"method": tg.VI(bound="local", side_noise="row")}, "side_noise='row': "),
+    ({"method": tg.VI(site_tol=1e-4)}, "site_tol=0.0001: "),
+    ({"method": tg.VI(site_iterations=5)}, "site_iterations=5: "),
     ({"method": tg.VI(hyper="integrate")}, "has hyper='maximize' only"),
     ({"family": "student"}, "family='student'.* has Gaussian noise"),
     ({"family": tg.PH()}, "family=PH.* has Gaussian noise"),

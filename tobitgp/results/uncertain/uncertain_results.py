@@ -263,11 +263,12 @@ class UncertainInputResults(Results):
         """
         level, parts = check_level(interval), self._parts
         rows = response_of_rows(parts, new, ask(parts, new), "true_inputs()")
-        points = parts.rows_at(rows.asked.design).located(parts.standardised(rows.response))
-        x = points.x[:, :, 0]
-        mean = (points.weights * x).sum(axis=1)
-        sd = np.sqrt((points.weights * np.square(x - mean[:, None])).sum(axis=1))
-        found = {"estimate": parts.x_centre + parts.x_scale * mean, "se": parts.x_scale * sd}
+        at = parts.rows_at(rows.asked.design)
+        points, measured = at.located(parts.standardised(rows.response)), at.prior.mean
+        away = points.x[:, :, 0] - measured  # exactly 0 where the input is known
+        mean = (points.weights * away).sum(axis=1)
+        sd = np.sqrt((points.weights * np.square(away - mean[:, None])).sum(axis=1))
+        found = {"estimate": parts.x_centre + parts.x_scale * (measured[:, 0] + mean), "se": parts.x_scale * sd}
         if level is not None:
             half = float(ndtri(0.5 + 0.5 * level)) * found["se"]
             found |= {"lower": found["estimate"] - half, "upper": found["estimate"] + half}
