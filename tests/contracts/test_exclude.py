@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.kinds import KINDS as KINDS_OF_FIT
-from support.kinds import N, rows
+from support.kinds import N, fitted, rows
 from support.methods import with_settings
 
 import tobitgp as tg
-from tobitgp.errors import DataError
+from tobitgp.errors import DataError, SpecError
 
 TIMES = ("weibull", "entry", "cured", "box-cox", "hazard", "spline", "smooth hazard")
 UPPER = {"what": "quantile", "q": 0.95}
@@ -92,6 +92,34 @@ def test_every_kind_leaves_a_column_out_as_if_it_were_zero(name: str) -> None:
                 np.testing.assert_allclose(
                     question(given, [0.5, 1.0], exclude="z"), question(zero, [0.5, 1.0]), rtol=1e-7, atol=1e-9
                 )
+
+
+@pytest.mark.parametrize("name", KINDS_OF_FIT)
+@pytest.mark.filterwarnings("ignore")
+def test_the_curve_without_a_term_is_the_sum_of_the_others(name: str) -> None:
+    res, new = fitted(name), rows().iloc[N:]
+    try:
+        terms = res.predict(new, "terms").xs("estimate", axis=1, level=-1)
+        latent = res.predict(new, "latent")
+    except SpecError as refusal:
+        pytest.skip(str(refusal))
+    if isinstance(latent, pd.DataFrame):
+        pytest.skip("Several responses have terms of their own, which exclude= does not name one by one.")
+    np.testing.assert_allclose(terms.sum(axis=1), latent, rtol=1e-8, atol=1e-10)
+    own = [name for name in terms if not name.startswith(("Intercept", "baseline"))]
+    if name == "strata":  # each has its own baseline
+        own.remove("C(g)")
+    for left_out in own:
+        without = res.predict(new, "latent", exclude=left_out)
+        np.testing.assert_allclose(without, terms.drop(columns=left_out).sum(axis=1), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["process", "measured"])
+def test_draws_without_a_term_are_about_the_sum_of_the_others(name: str) -> None:
+    res, new = fitted(name), rows().iloc[N:]
+    drawn = res.sample(new, 4000, what="latent", exclude="gp(x)", rng=1)
+    expected = res.predict(new, "terms").xs("estimate", axis=1, level=-1).iloc[:, :-1].sum(axis=1)
+    np.testing.assert_allclose(drawn.mean(axis=1), expected, atol=4.0 * drawn.std(axis=1).max() / 4000**0.5 + 1e-12)
 
 
 REGRESSIONS = {

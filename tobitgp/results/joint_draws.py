@@ -92,7 +92,7 @@ def sample(
     """
     offered = results._drawn
     if not isinstance(what, str) or what not in offered:
-        of = "" if offered is DRAWN else " of this kind of fit"
+        of = "" if offered is DRAWN else " for this kind of fit"
         raise SpecError(
             f"what={what!r} is not supported by sample(){of}; choose one of {', '.join(map(repr, offered))}."
         )

@@ -286,7 +286,7 @@ def _sought(results: Fit, what: Any, times: Any, conditional_after: Any, cause: 
     """Quantity to average, its times, and the time that rows have survived."""
     if results.parts.spec.mixture is not None:
         raise SpecError("A mixture has the same curve in every row. Use predict_survival_function().")
-    what = check_what(what, WHATS, " of an average")
+    what = check_what(what, WHATS, " for an average")
     log_time = results.parts.family.log_time
     after = _read_after(conditional_after, what, positive=log_time)
     number = number_of_cause(results, cause, what)

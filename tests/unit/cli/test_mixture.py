@@ -89,4 +89,4 @@ def test_bad_input_is_one_line(words, message, table, capsys):
 
 def test_questions_a_mixture_does_not_answer(saved, table, capsys):
     assert main(["predict", str(saved), str(table), "--what", "latent"]) == 2
-    assert "not supported of a mixture" in capsys.readouterr().err
+    assert "not supported for a mixture" in capsys.readouterr().err

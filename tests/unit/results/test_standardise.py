@@ -259,7 +259,7 @@ def test_a_loaded_fit_averages_given_rows(lognormal, gbsg2, tmp_path):
         ({"column": 3, "what": "median"}, "requires a column, or a dict of one"),
         ({"column": "horTh"}, "requires times="),
         ({"column": "horTh", "what": "median", "times": 3.0}, "times= cannot be combined with what='median'"),
-        ({"column": "horTh", "what": "odds"}, "what='odds' is not supported of an average"),
+        ({"column": "horTh", "what": "odds"}, "what='odds' is not supported for an average"),
         ({"column": "horTh", "what": "rmst", "times": -1.0}, "must be positive"),
         ({"column": "horTh", "what": "median", "population": "all"}, "population"),
         ({"column": "horTh", "what": "median", "draws": 1}, "draws=1"),

@@ -341,7 +341,7 @@ class CompetingRisksResults(Results):
         return None if seen is None else float(seen.time.max())
 
     _whats = ("median", "quantile", "prob")
-    _whats_of = " of the first event; use res[cause].predict() for a single cause"
+    _whats_of = " for the first event; use res[cause].predict() for a single cause"
 
     def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
         what, level = check_what(what, self._whats, self._whats_of), check_level(options["interval"])

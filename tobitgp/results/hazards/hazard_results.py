@@ -221,7 +221,7 @@ class HazardResults(Results):
 
     # -- what questions need ------------------------------------------------------------------------------------------
 
-    _whats_of = " of proportional hazards"
+    _whats_of = " for proportional hazards"
     _whats = ("median", "quantile", "prob", "latent", "terms")
 
     def _times(self, asked: Asked) -> HazardTimes:

@@ -128,7 +128,7 @@ class BoxCoxResults(LikelihoodResults):
 
     _by_restricted_means = True
     _location_words = "mean"
-    _whats_of = " of family='boxcox'"
+    _whats_of = " for family='boxcox'"
     _whats = WHATS
 
     @property

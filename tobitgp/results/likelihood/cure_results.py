@@ -150,7 +150,7 @@ class CureResults(LikelihoodResults):
 
     _by_restricted_means = True
     _location_words = "mean up to the end of follow-up"
-    _whats_of = " of a cure model"
+    _whats_of = " for a cure model"
     _whats = ("median", "latent", "quantile", "prob", "cured", "sigma", "terms")
 
     @property

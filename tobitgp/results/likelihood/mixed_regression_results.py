@@ -61,7 +61,7 @@ class MixedRegressionResults(LikelihoodResults):
     _kind = "mixture of regressions"
     _parts: DistributionalParts
     _whats = ("median", "latent", "uncensored", "observed", "conditional", "component", "quantile", "prob")
-    _whats_of = " of a mixture of regressions"
+    _whats_of = " for a mixture of regressions"
 
     @property
     def _written(self) -> str:

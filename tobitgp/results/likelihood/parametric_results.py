@@ -195,7 +195,7 @@ class ParametricHazardResults(LikelihoodResults):
 
     _by_restricted_means = True
     _location_words = "mean up to the end of follow-up"
-    _whats_of = " of a parametric baseline"
+    _whats_of = " for a parametric baseline"
     _whats = ("median", "quantile", "prob", "uncensored", "latent", "conditional", "terms")
 
     @property

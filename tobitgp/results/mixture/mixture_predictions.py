@@ -39,7 +39,7 @@ def predict_mixture(
     exclude: Any = (),
 ) -> pd.Series[float] | pd.DataFrame:
     """Predictions with the index of the data; see `tobitgp.results.prediction.predict`."""
-    what, level = check_what(what, whats(WHATS), " of a mixture"), check_level(interval)
+    what, level = check_what(what, whats(WHATS), " for a mixture"), check_level(interval)
     bands = bool(se) or level is not None
     asks, listed = read_questions(what, q, below, above)
     asked = ask(parts, new, exclude, instead="what='uncensored'")

@@ -126,7 +126,7 @@ class BoxCoxGPResults(GPResults):
 
     # -- what questions need ------------------------------------------------------------------------------------------
 
-    _whats_of = " of family='boxcox'"
+    _whats_of = " for family='boxcox'"
     _whats = WHATS
     mass_beyond = mass_beyond
 

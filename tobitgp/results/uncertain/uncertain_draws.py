@@ -32,6 +32,14 @@ def measured_nodes(parts: UncertainParts, design: Design) -> Nodes:
     return Nodes(weight, parts.centre + parts.scale * mean, parts.scale * np.sqrt(var), sigma)
 
 
+def asked_nodes(parts: UncertainParts, asked: Asked) -> Nodes:
+    """The same for rows of a question, at the intercept where the process is left out."""
+    nodes = measured_nodes(parts, asked.design)
+    if not asked.skip:
+        return nodes
+    return replace(nodes, mean=np.full_like(nodes.mean, parts.level), sd=np.zeros_like(nodes.sd))
+
+
 def seen_rows(nodes: Nodes, lower: Array, upper: Array) -> LeftOutRows:
     """Rows of which the response lies between ends (n,), the components weighted by what they say of that."""
     none, weight = np.full(len(lower), np.inf), np.repeat(nodes.weight[:, None], len(lower), axis=1)
@@ -49,7 +57,9 @@ class JointMeasured(JointPosterior):
 
     def moments(self, asked: Asked) -> tuple[Array, Array]:
         """Mean (n,) and covariance (n, n): (LAT14)."""
-        rows, parts = self.parts.rows_at(asked.design), self.parts
+        rows, parts, n = self.parts.rows_at(asked.design), self.parts, len(asked.design.H)
+        if asked.skip:
+            return np.full(n, parts.level), np.zeros((n, n))
         return parts.centre + parts.scale * rows.moments[0], np.square(parts.scale) * rows.covariance
 
     def differences(self, asked: Asked, same: BoolArray) -> Linear:
@@ -60,8 +70,11 @@ class JointMeasured(JointPosterior):
         covariance = np.where(same | same[:, None], 0.0, half[:, :k] - half[:, k:])
         return Linear(np.ones(1), np.where(same, 0.0, m[:k] - m[k:])[None], [covariance], same)
 
-    def _drawn(self, design: Design, draws: int, rng: np.random.Generator) -> Array:
-        """Draws (n, draws) of the inputs, and of the response without noise there."""
+    def _drawn(self, asked: Asked, rows: slice, draws: int, rng: np.random.Generator) -> Array:
+        """Draws (n, draws) of the inputs of rows, and of the response without noise there."""
+        design = asked.design.rows(rows)
+        if asked.skip:
+            return np.full((len(design.H), draws), self.parts.level)
         f = self.parts.processes.draw(self.parts.prior(design), draws, rng)[0]
         return np.asarray(self.parts.centre + self.parts.scale * f)
 
@@ -76,13 +89,13 @@ class JointMeasured(JointPosterior):
         window: Within = None,
     ) -> Array:
         """Draws (n, draws) of the response, with noise or without, or where it is known to lie."""
-        f = self._drawn(asked.design, draws, rng)
+        f = self._drawn(asked, slice(None), draws, rng)
         if known is None:
             return f + self.parts.sigma * rng.standard_normal(f.shape) if noise else f
         out = np.repeat(known[0][:, None], draws, axis=1)
         hidden = np.flatnonzero(known[0] != known[1])
-        seen = seen_rows(measured_nodes(self.parts, asked.design), *known).take(hidden)
-        scores = _scores(measured_nodes(self.parts, asked.design).take(hidden), f[hidden])
+        nodes = asked_nodes(self.parts, asked)
+        seen, scores = seen_rows(nodes, *known).take(hidden), _scores(nodes.take(hidden), f[hidden])
         place = open_uniform(rng, scores.shape)
         node = (np.cumsum(seen.weight, axis=0)[:-1, :, None] < place).sum(axis=0)
         uniform = open_uniform(rng, place.shape)
@@ -101,11 +114,11 @@ class JointMeasured(JointPosterior):
         copies: int = 1,
     ) -> Iterator[LocationScale]:
         """Draws of the distributions of the response in all rows together, (n, s) at a time; copies share theirs."""
-        design, n = asked.design, len(asked.design.H) // copies
-        for part in row_chunks(0, draws, max(cells // max(len(design.H), 1), 1)):
+        n = len(asked.design.H) // copies
+        for part in row_chunks(0, draws, max(cells // max(n * copies, 1), 1)):
             size, seed = part.stop - part.start, int(rng.integers(2**63))
-            each = [design.rows(slice(k * n, (k + 1) * n)) for k in range(copies)]
-            f = np.concatenate([self._drawn(one, size, np.random.default_rng(seed)) for one in each])
+            each = [slice(k * n, (k + 1) * n) for k in range(copies)]
+            f = np.concatenate([self._drawn(asked, one, size, np.random.default_rng(seed)) for one in each])
             yield LocationScale(NormalNoise(), f, np.full((1, 1), self.parts.sigma))
 
     @property

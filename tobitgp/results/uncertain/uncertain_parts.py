@@ -81,6 +81,11 @@ class UncertainParts(Source):
         return np.array([self.centre + self.scale * level, self.scale * sd, lengthscale, self.scale * sigma])
 
     @property
+    def level(self) -> float:
+        """Intercept, in the unit of the response."""
+        return float(self.parameters[0])
+
+    @property
     def sigma(self) -> float:
         """Standard deviation of the noise, in the unit of the response."""
         return float(self.parameters[3])

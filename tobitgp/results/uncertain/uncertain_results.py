@@ -28,7 +28,7 @@ from tobitgp.results.ratios import Contrasts
 from tobitgp.results.residuals import Tails, pearson
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
-from tobitgp.results.uncertain.uncertain_draws import JointMeasured, MeasuredDraws, measured_nodes, seen_rows
+from tobitgp.results.uncertain.uncertain_draws import JointMeasured, MeasuredDraws, asked_nodes, seen_rows
 from tobitgp.results.uncertain.uncertain_effects import measured_effect
 from tobitgp.results.uncertain.uncertain_parts import UncertainParts
 from tobitgp.results.words import Words
@@ -155,14 +155,14 @@ class UncertainInputResults(Results):
     # -- rows ---------------------------------------------------------------------------------------------------------
 
     def _posterior(self, asked: Asked, *, bands: bool) -> Nodes:
-        return measured_nodes(self._parts, asked.design)
+        return asked_nodes(self._parts, asked)
 
     def _log_noise(self, asked: Asked) -> tuple[Array, Array]:
         n = len(asked.design.H)
         return np.full(n, np.log(self._parts.sigma)), np.zeros(n)
 
     def _terms(self, asked: Asked) -> dict[str, Nodes]:
-        nodes, level = self._posterior(asked, bands=True), float(self._parts.parameters[0])
+        nodes, level = self._posterior(asked, bands=True), self._parts.level
         one = np.ones_like(nodes.mean)
         return {
             "Intercept": Nodes(nodes.weight, level * one, 0.0 * one, nodes.sigma),
