@@ -118,8 +118,7 @@ def fit_mixture(rows: Rows, asked: FitOptions) -> Any:
         method = replace(method, n_init=1)
     assert isinstance(rows.family, MixtureFamily)
     read = rows.spec, rows.read, rows.family, rows.covariates(), rows.columns
-    shown = "{stage}: {passes} passes over {rows:,} rows, objective {value:.3f}"
-    with breakdown_in_words(), progress_bar(asked.progress, shown) as on_step:
+    with breakdown_in_words(), progress_bar(asked.progress, "objective") as on_step:
         options: dict[str, Any] = {"priors": asked.priors, "rng": asked.rng, "start": asked.start}
         parts = fit_components(*read, method=method, on_step=on_step, **options)
     return MixtureResults(parts)

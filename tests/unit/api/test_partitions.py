@@ -62,7 +62,7 @@ def test_features_that_stay_are_those_of_memory(frame, tmp_path, monkeypatch):
     """Beyond a sample features stay while parameters move, wherever files end."""
     monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 120)
     here = tg.fit(FORMULA, frame)
-    assert any("features stay" in stage for stage in here.fit_history["stage"])
+    assert any("fixed features" in stage for stage in here.fit_history["stage"])
     for i, rows in enumerate((slice(0, 701), slice(701, 1500), slice(1500, None))):
         frame.iloc[rows].to_parquet(tmp_path / f"{i}.parquet")
     assert_same_fit(tg.fit(FORMULA, tmp_path), here, frame.head(20))
@@ -73,7 +73,7 @@ def test_features_that_stay_are_those_of_memory(frame, tmp_path, monkeypatch):
 def test_files_without_rows_or_with_hardly_any_change_nothing(frame, tmp_path, method, monkeypatch):
     monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 120)
     here = tg.fit(FORMULA, frame, method=method)
-    assert any("features stay" in stage for stage in here.fit_history["stage"])
+    assert any("fixed features" in stage for stage in here.fit_history["stage"])
     for i, rows in enumerate((slice(0, 0), slice(0, 1200), slice(1200, 1201), slice(0, 0), slice(1201, None))):
         frame.iloc[rows].to_parquet(tmp_path / f"{i}.parquet")
     assert_same_fit(tg.fit(FORMULA, tmp_path, method=method), here, frame.head(20))
