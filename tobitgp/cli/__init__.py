@@ -69,7 +69,8 @@ def _one_line(message: Warning | str, category: type[Warning], *rest: Any, **mor
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="tobitgp", description="Gaussian-process regression for censored and truncated data."
+        prog="tobitgp",
+        description="Regression for censored and truncated data: Gaussian processes, linear, mixture and survival models.",
     )
     parser.add_argument("--version", action="version", version=f"tobitgp {version('tobitgp')}")
     commands = parser.add_subparsers(required=True, metavar="command")
