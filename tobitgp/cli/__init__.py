@@ -70,7 +70,7 @@ def _one_line(message: Warning | str, category: type[Warning], *rest: Any, **mor
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tobitgp",
-        description="Regression for censored and truncated data: Gaussian processes, linear, mixture and survival models.",
+        description="Regression for censored and truncated data, with an R-style formula.",
     )
     parser.add_argument("--version", action="version", version=f"tobitgp {version('tobitgp')}")
     commands = parser.add_subparsers(required=True, metavar="command")
