@@ -110,8 +110,8 @@ class Cure(Kind):
 
 def fit_mixture(rows: Rows, asked: FitOptions) -> Any:
     """Results of components."""
-    if not isinstance(rows.read, PartitionedData) and asked.cov_type == "nonrobust":
-        warn_fractions(rows.read.response.weight)
+    if asked.cov_type == "nonrobust":
+        warn_fractions(rows.read.found.fractions, rows.read.found.nobs)
     refuse_with_mixture(asked.named(("fixed", "cov_type", "cov_kwds")))
     method = choose_mixture_method(asked.method)
     if is_given(asked.start) and method == type(method)():

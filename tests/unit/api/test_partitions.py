@@ -218,3 +218,18 @@ def test_windows_of_a_mixture_in_files_are_those_of_a_frame(frame, tmp_path):
     there, here = (tg.fit(formula, data, method=method) for data in (tmp_path, rows))
     assert there.llf == pytest.approx(here.llf, rel=1e-10)
     np.testing.assert_allclose(there.bse, here.bse, rtol=1e-6)
+
+
+@pytest.mark.parametrize("formula", ["y ~ z | censor(-0.5, 1.2)", "y ~ mixture(2) | censor(-0.5, 1.2)"])
+def test_weights_that_are_no_frequencies_are_named_as_in_memory(frame, tmp_path, formula):
+    data = frame.head(300).assign(w=1.0)
+    data.loc[[150, 299], "w"] = 0.5, 0.25
+    for i in range(3):
+        data.iloc[100 * i : 100 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
+    texts = []
+    for read in (data, tmp_path):
+        with pytest.warns(UserWarning, match=r"2 weights are not whole numbers, e\.g\. 0\.5\.") as told:
+            tg.fit(formula, read, weights="w")
+        texts.append([str(warning.message) for warning in told])
+    assert texts[0] == texts[1]
+    assert "298.75 observations" in texts[0][0]
