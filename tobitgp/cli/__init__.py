@@ -121,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("models", nargs="+", metavar="model", **_MODEL)
     # Saved fits hold no rows, so criteria that sum over rows are not available.
     choices = [name for name, criterion in CRITERIA.items() if not criterion.by_row]
-    by = f"criterion (default: {EVIDENCE}, averaged over the hyper-parameters if every fit has that; aic without a posterior)"
+    by = f"criterion (default: {EVIDENCE}, integrated if every fit has that; aic without a posterior)"
     one.add_argument("--by", choices=[EVIDENCE, *choices], default=EVIDENCE, help=by)
     return parser
 
