@@ -207,7 +207,8 @@ int join_columns(Evaluation *e, double *root, double *scratch)
         fill_rows(e, from, n - from < BLOCK ? n - from : BLOCK, e->A + (long)from * e->p, NULL, e->d + from, scratch);
     lib.dsyrk("L", "T", &n, &e->p, &one, e->A, &e->p, &zero, K, &n);
     lib.dpstrf("L", &n, K, &n, place, &rank, &usual, K + (long)n * n, &info);
-    int done = info >= 0 && rank > 0 && isfinite(K[0]);
+    int done = info >= 0 && isfinite(K[0]);
+    rank = rank < 1 ? 1 : rank; /* all are zero */
     for (int i = 0; done && i < n; i++)
         for (int j = 0; j < rank; j++)
             root[(place[i] - 1l) * rank + j] = j <= i ? K[i + (long)j * n] : 0;

@@ -495,6 +495,8 @@ static int joined_slopes(Iteration *s, double *A, int columns, double *sums, dou
     for (int t = 0; t < e->n_blocks; t++) { /* A' G, which is w w' + S - I */
         int r = e->blocks[t].kept;
         long first = e->blocks[t].first;
+        if (e->blocks[t].kind == COLUMNS)
+            continue;
         lib.dgemm("N", "T", &r, &r, &n, &one, A + first, &columns, G + first, &columns, &zero,
                   between + first + first * columns, &columns);
     }
