@@ -15,6 +15,7 @@ static const double SHORTEN = .6, SHORTEST = .05, LENGTHEN = 1.15, TURNED = .7, 
                     ASTRAY = 10;
 static const double STEEPEST = 1e8, RIDGE = 1e-10;
 enum { PATIENCE = 50, LONG_PATIENCE = 100, SHORT_PATIENCE = 10 };
+enum { FEW = 100 }; /* columns */
 
 void setup(const Library *library, const Tables *found)
 {
@@ -545,8 +546,9 @@ int evaluate(Evaluation *e)
         return -1;
     int done = fix_blocks(e, first), n = e->rows->n, columns = e->p;
     e->failed = 0;
-    /* Of more columns than rows only the covariance matters, but to Laplace's slopes. */
-    int joined = columns > n && !e->m && !e->stored && !e->chain && (e->method != LAPLACE || e->slopes < 0);
+    /* Of more columns than rows only the covariance matters, but to Laplace's slopes. Of few it saves less than their
+       posterior takes afterwards. */
+    int joined = columns > n && columns > FEW && !e->m && !e->stored && !e->chain && (e->method != LAPLACE || e->slopes < 0);
     if (done && joined) {
         root = malloc(sizeof(double) * n * n);
         done = root ? join_columns(e, root, first) : -1;
