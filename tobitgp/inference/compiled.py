@@ -119,7 +119,7 @@ class CompiledPlan:
     ) -> Settled:
         """Find the fixed point from the sites of the rows, noise being what the core calls the likelihood.
 
-        Where columns are more than rows it is that of f alone, without the weights' posterior.
+        Where the core replaced many columns by a root of the rows' covariance, the weights' posterior is left out.
         """
         assert isinstance(data.partitions, LocalPartitions)
         part: RowPartition = data.partitions.items[0]
