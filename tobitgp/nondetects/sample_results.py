@@ -77,7 +77,7 @@ def report(
     from tobitgp.results.summary import Section, lay_out
 
     rows = [[str(k), str(n), str(c), f"{100 * p:.1f}%", at] for k, n, c, p, at in samples.itertuples()]
-    described = Section(["", "n", "non-detects", "share", "limits"], rows)
+    described = Section(["Samples", "n", "non-detects", "share", "limits"], rows)
     complete = [] if samples.nondetects.any() else [ALL_DETECTED]
     return lay_out(title, [("Method:", method)], numbers, [described, *sections], [*notes, *complete])
 
@@ -115,7 +115,7 @@ class NondetectResults:
         bounded = bool(frame[["lower", "upper"]].notna().any(axis=None))
         kept = frame if bounded else frame[["estimate"]]
         rows = [[str(name), *map(number, row)] for name, row in zip(frame.index, kept.to_numpy(), strict=True)]
-        sections = [Section(["", "estimate", *(interval_headers(alpha) if bounded else [])], rows)]
+        sections = [Section(["Estimates", "estimate", *(interval_headers(alpha) if bounded else [])], rows)]
         sections += [_section(name, table) for name, table in self._tables().items()]
         return report(self.title, self.method, self._numbers(), self.samples, sections, self.notes)
 

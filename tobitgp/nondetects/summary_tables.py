@@ -154,7 +154,7 @@ class SampleSummary:
             ", ".join(dict.fromkeys(one.label for one in every)),
             [("Limits of means:", percent(self.confidence))],
             samples,
-            [Section(["", *headers], rows)],
+            [Section(["Groups", *headers], rows)],
             [*self._notes(), *how],
         )
 

@@ -237,6 +237,7 @@ def summary(
     xname: Sequence[str] | None = None,
     title: str | None = None,
     slim: bool = False,
+    details: bool = False,
 ) -> Any:
     """Tables to read or to paste into a report.
 
@@ -257,6 +258,9 @@ def summary(
         Title to print.
     slim : bool
         Leave out the notes.
+    details : bool
+        Add a table about the computation: other measures of evidence, iterations, basis functions, and degrees of
+        freedom as statsmodels counts them.
 
     Returns
     -------
@@ -290,5 +294,5 @@ def summary(
     words = renamed(results._words(alpha, kind), results, yname, xname, title)
     if check_flag("slim", slim):
         words = replace(words, notes=())
-    found = summarise(results, words, alpha, tables)
+    found = summarise(results, words, alpha, tables, details=check_flag("details", details))
     return found.with_tests(results.anova()) if check_flag("anova", anova) else found
