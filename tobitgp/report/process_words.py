@@ -76,6 +76,7 @@ def process_words(results: Fit, alpha: float = 0.05) -> Words:
 def power_words(results: Any, alpha: float = 0.05) -> Words:
     """Contents of the summary of a process, or a regression with priors, after a power transformation."""
     p, best = len(results.model.exog_names), results.parts.fits[results.parts.best]
+    tests = term_tests_of(results)
     rows = rows_of(parameter_frame(results, alpha), slice(6))
     power = results.power_interval(1.0 - alpha)
     of_power = ("power", [power[name] for name in ("estimate", "se", "lower", "upper")])
@@ -84,7 +85,8 @@ def power_words(results: Any, alpha: float = 0.05) -> Words:
         *noted("warning", [not_converged(results._search_message)] * (not results.converged)),
         *row_notes(results),
         *power_notes(results, results.parts.powers),
-        *noted("coefficients", [at]),
+        *noted("coefficients", [at, *[POSTERIOR] * bool(p)]),
+        *noted("parameters", [*tests_note(tests), *mode_note(best.fitted)]),
         *noted("predictions", ["Predictions average over the powers."]),
     ]
     return Words(
@@ -92,7 +94,7 @@ def power_words(results: Any, alpha: float = 0.05) -> Words:
         [("Powers averaged:", str(len(results.parts.powers)))],
         [
             SummaryTable("Coefficients", [*rows[:p], *slope_rows(best, alpha)]),
-            *term_tables({}, best),
+            *term_tables(tests, best),
             SummaryTable("Hyper-parameters", [*untested(rows[p:]), of_power], "estimate"),
         ],
         notes,

@@ -152,11 +152,12 @@ def summarise(
         sections += [ratio_section(table, alpha) for table in ratios]
         notes += noted("coefficients", [words.of_ratios] * bool(words.of_ratios))
     if _counted(results, words) == "rows":
-        rows = sum(_known(results, words).values())
-        notes += noted("rows", [f"The number of observations is the sum of the weights of {rows} rows."])
+        n = sum(_known(results, words).values())
+        notes += noted("rows", [f"The number of observations is the sum of the weights of {n} rows."])
     if details:
-        df = [("Df model:", f"{results.df_model:.10g}"), ("Df residuals:", f"{results.df_resid:.10g}")]
-        sections.append(Section(["Details", ""], [list(each) for each in (*df, *words.details)]))
+        df = {"Df model:": results.df_model, "Df residuals:": results.df_resid}
+        rows = [(label, f"{value:.2f}".removesuffix(".00")) for label, value in df.items()]
+        sections.append(Section(["Details", ""], [list(each) for each in (*rows, *words.details)]))
     ordered = [text for subject in SUBJECTS for of, text in notes if of == subject]
     formulas = {"Formula:": "; ".join(results.formula.split("\n"))} | dict(words.formulas)
     return lay_out(words.title, _model_facts(results, words), _data_facts(results, words), sections, ordered, formulas)
