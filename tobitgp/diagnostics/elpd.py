@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.notebook import html_of_text
 from tobitgp.diagnostics.training_draws import Draws, training_rows
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.kinds.process import Process, refuse_censoring_noises
@@ -70,6 +71,10 @@ class Elpd:
 
     def __repr__(self) -> str:
         return self.summary()
+
+    def _repr_html_(self) -> str:
+        """The numbers in words, in a notebook."""
+        return html_of_text(self)
 
 
 class LOO(Elpd):

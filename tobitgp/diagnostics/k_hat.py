@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tobitgp.data.notebook import html_of_text
 from tobitgp.diagnostics.training_draws import chunks, training_rows
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import map_independent, single_blas_thread
@@ -88,6 +89,10 @@ class KHat:
 
     def __repr__(self) -> str:
         return f"k-hat {self.k:.2f} of {self.draws} draws worth {100.0 * self.efficiency:.0f}%: {self.words}."
+
+    def _repr_html_(self) -> str:
+        """The number in words, in a notebook."""
+        return html_of_text(self)
 
 
 def process_k_hat(parts: ProcessParts, draws: int, rng: int | np.random.Generator | None) -> KHat:

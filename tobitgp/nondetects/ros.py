@@ -103,6 +103,10 @@ class RegressionOnOrderStatistics:
     def __repr__(self) -> str:
         return str(self.summary())
 
+    def _repr_html_(self) -> str:
+        """The summary, in a notebook."""
+        return str(self.summary().as_html())
+
 
 def ros(y: Any, censored: Any = None, *, force: bool = False) -> RegressionOnOrderStatistics:
     """Impute non-detects by robust regression on order statistics.

@@ -130,6 +130,10 @@ class NondetectResults:
     def __repr__(self) -> str:
         return str(self.summary())
 
+    def _repr_html_(self) -> str:
+        """The summary, in a notebook."""
+        return str(self.summary().as_html())
+
 
 def _section(name: str, table: pd.DataFrame) -> Section:
     """A table of numbers as a part of a summary."""
@@ -208,6 +212,10 @@ class Limit:
 
     def __repr__(self) -> str:
         return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        """The summary, in a notebook."""
+        return str(self.summary().as_html())
 
 
 def limit_of(sample: Sample, *, notes: tuple[str, ...] = (), **found: Any) -> Limit:

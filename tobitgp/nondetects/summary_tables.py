@@ -170,6 +170,10 @@ class SampleSummary:
     def __repr__(self) -> str:
         return str(self.summary())
 
+    def _repr_html_(self) -> str:
+        """The summary, in a notebook."""
+        return str(self.summary().as_html())
+
 
 def _column(p: float) -> str:
     return f"p{100.0 * p:g}"

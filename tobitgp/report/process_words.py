@@ -279,9 +279,9 @@ def _scale_at_means(results: Fit) -> str:
 
 def mode_note(fitted: FittedGP) -> list[str]:
     """What the numbers of hyper-parameters are, where any was estimated."""
-    whence = "posterior moments" if fitted.has_moments else "the curvature of the log posterior"
-    own = ", for log(sigma)[...] on their own scale" if "scale" in fitted.parameters.roles else ""
-    note = f"Hyper-parameters: posterior mode, with standard errors and intervals from {whence} on the log scale{own}."
+    whence = "posterior moments" if fitted.has_moments else "the posterior curvature"
+    own = ", log(sigma)[...] on its own" if "scale" in fitted.parameters.roles else ""
+    note = f"Hyper-parameters: posterior mode; standard errors and intervals from {whence}, on the log scale{own}."
     return [note] * bool(fitted.parameters.n_free)
 
 
