@@ -82,7 +82,7 @@ def hazard_words(results: Fit, alpha: float) -> Words:
     if parts.family.baseline == "gp":
         beyond.append(f"After the last exit, {parts.cuts[-1]:.6g}, {beyond_words(parts)}.")
     hidden = ["Log hazards of the bands are in summary_frame()."] * any(of_band)
-    hidden += [] if parts.estimated else [*tests_note(tests), *mode_note(cells.fitted)]
+    hidden += [] if parts.estimated else [*tests_note(tests), *mode_note(cells.fitted, ())]
     source = ROBUST.get(str(getattr(results, "cov_type", "")), "from the observed information")
     found = [
         *noted("warning", [not_converged(results._search_message)] * (not results.converged)),

@@ -99,7 +99,7 @@ def _notes(results: Fit, kind: CovKind | None) -> Notes:
         found += ["Shapes are point estimates, at the maximum of the bound."] * (parts.family.name == "weibull")
         if results.log_evidence != results.elbo:
             found.append("Log evidence is ELBO + log K!, for the K! orders of the components.")
-        found.append(f"Prior of every component, by the names of priors=: {_prior(fit.model, fit)}.")
+        found.append(f"Prior of a component (priors=): {_prior(fit.model, fit)}.")
     return [
         *noted("warning", warnings),
         *row_notes(results, times=parts.family.support == "real"),

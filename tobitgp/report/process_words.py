@@ -11,7 +11,7 @@ import numpy as np
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.evidence import COARSE
-from tobitgp.inference.fitted import FittedGP, bound_words, coarse_remedy, coarse_words, rounding_words
+from tobitgp.inference.fitted import FittedGP, bound_words, rounding_words
 from tobitgp.kinds.process import ProcessParts
 from tobitgp.results.fit import Fit
 from tobitgp.results.parameter_estimates import slope_posterior
@@ -41,6 +41,7 @@ from tobitgp.results.words import (
 )
 
 _NOTED_PRIORS = 20
+_OF_SCALE = "log(sigma)["
 _NO_TEST = TermTest(np.nan, np.nan, np.nan)
 POSTERIOR = (
     "coef, std err: posterior mean, sd. P>|z|: twice the smaller posterior probability of the two signs. Priors: "
@@ -49,8 +50,8 @@ POSTERIOR = (
 LINES = "A process of one input is a linear effect, slope(...), plus a curve of standard deviation sd(...)."
 TESTS = "edf: effective number of parameters. chi2 tests whether a term is zero, see anova()."
 _NO_EVIDENCE = {
-    "local": "Parabolas replace the likelihoods of censored rows (bound='local'): the log evidence is approximate, "
-    "and posterior sds at censored rows are too small.",
+    "local": "Parabolas replace likelihoods of censored rows (bound='local'): the log evidence is approximate, "
+    "posterior sds at these rows are too small.",
     "monte_carlo": "The log evidence is an average over fixed draws, and not a bound of the evidence; elbo is one.",
     "karlova": "The log evidence (karlova) may exceed the evidence; elbo is a bound. Hyper-parameters are from exact "
     "variational inference.",
@@ -86,7 +87,7 @@ def power_words(results: Any, alpha: float = 0.05) -> Words:
         *row_notes(results),
         *power_notes(results, results.parts.powers),
         *noted("coefficients", [at, *[POSTERIOR] * bool(p)]),
-        *noted("parameters", [*tests_note(tests), *mode_note(best.fitted)]),
+        *noted("parameters", [*tests_note(tests), *mode_note(best.fitted, best.fitted.parameters.names)]),
         *noted("predictions", ["Predictions average over the powers."]),
     ]
     return Words(
@@ -154,12 +155,14 @@ def _kernel(term: GPTerm, effects: Sequence[str]) -> str:
 def term_tables(
     tests: Mapping[str, TermTest], parts: ProcessParts, names: Mapping[str, str] = MappingProxyType({})
 ) -> list[SummaryTable]:
-    """Smooth terms and random effects: what they are, effective df and a joint test where there are any."""
+    """Smooth terms and random effects: what they are, effective df and a joint test; none of those without a name."""
     gp, field = parts.gp, parts.fitted.points[0].field
     kept = frozenset() if field is None else frozenset((field.blocks - (gp.linear is not None)).tolist())
     rows: dict[bool, list[tuple[str, TermTest, str]]] = {True: [], False: []}
     for i, (term, effects) in enumerate(zip(gp.terms, gp.effects, strict=True)):
         levels, name = parts.state.group_levels[i], names.get(term.name, term.name)
+        if not name:
+            continue
         kinds = "groups" if not term.factors else "correlated levels" if term.cor else "levels"
         what = _kernel(term, effects) + ("" if levels is None else f", {len(levels)} {kinds}")
         what += f", {field.structure.label}" if field is not None and i in kept else ""
@@ -206,7 +209,7 @@ def _tables(results: Fit, alpha: float, tests: Mapping[str, TermTest]) -> list[S
     return [
         SummaryTable("Coefficients", [*rows[:p], *slope_rows(results.parts, alpha)]),
         *term_tables(tests, results.parts),
-        SummaryTable("Hyper-parameters", hyper, "mode" if priors else "value", unknown, last=last),
+        *hyper_tables(hyper, "mode" if priors else "value", unknown, last),
     ]
 
 
@@ -253,7 +256,7 @@ def _notes(results: Fit, tests: Mapping[str, TermTest]) -> Notes:
     if gp.slopes:
         coefficients.append(LINES)
     hyper = tests_note(tests)
-    hyper += mode_note(fitted)
+    hyper += mode_note(fitted, fitted.parameters.names)
     hyper += _effects_note(results)
     if results.parts.noise_free:
         hyper.append(
@@ -277,10 +280,22 @@ def _scale_at_means(results: Fit) -> str:
     return f" At the means of numbers and the most frequent levels of factors it is {at:.4g}."
 
 
-def mode_note(fitted: FittedGP) -> list[str]:
+def hyper_tables(
+    rows: Sequence[tuple[str, Any]], estimate: str, unknown: Mapping[str, str], last: tuple[str, Mapping[str, str]]
+) -> list[SummaryTable]:
+    """Coefficients of log(sigma), and the hyper-parameters."""
+    found = []
+    for heading, of_scale in (("log(sigma)", True), ("Hyper-parameters", False)):
+        part = [row for row in rows if row[0].startswith(_OF_SCALE) == of_scale]
+        named = any(name in last[1] for name, _ in part)
+        found.append(SummaryTable(heading, part, estimate, unknown, last=last if named else ("", {})))
+    return found
+
+
+def mode_note(fitted: FittedGP, names: Sequence[str]) -> list[str]:
     """What the numbers of hyper-parameters are, where any was estimated."""
     whence = "posterior moments" if fitted.has_moments else "the posterior curvature"
-    own = ", log(sigma)[...] on its own" if "scale" in fitted.parameters.roles else ""
+    own = ", log(sigma)[...] on its own" if any(name.startswith(_OF_SCALE) for name in names) else ""
     note = f"Hyper-parameters: posterior mode; standard errors and intervals from {whence}, on the log scale{own}."
     return [note] * bool(fitted.parameters.n_free)
 
@@ -296,10 +311,10 @@ def _effects_note(results: Fit) -> list[str]:
     if centred:
         names = ", ".join(parameters.names[term.first] for term in centred)
         words.append(
-            f"The priors of {names} and of correlations with it apply to the groups at the means of the other "
-            f"columns; their values apply to groups where these columns are 0."
+            f"Priors of {names} and its correlations apply at the means of the other columns; values apply where "
+            "these are 0."
         )
-    return [" ".join(words)] if words else []
+    return words
 
 
 def _warnings(results: Fit) -> Notes:
@@ -317,7 +332,10 @@ def _warnings(results: Fit) -> Notes:
     if bound:
         notes.append(bound)
     if fitted.nats_left > COARSE:
-        notes.append(f"{coarse_words(fitted)}; {coarse_remedy(fitted, results.nobs)}.")
+        notes.append(
+            f"Too few inducing inputs (approximation gap {fitted.nats_left:.3g} nats), so the curve is too smooth. "
+            f"Try {fitted.method.written(inducing=None)}."
+        )
     elif rounding := rounding_words(fitted, results.nobs):
         notes.append(rounding)
     if results.evidence_kind in _NO_EVIDENCE:

@@ -28,6 +28,7 @@ from tobitgp.report.axes import (
 from tobitgp.report.process_words import (
     POSTERIOR,
     computation_details,
+    hyper_tables,
     mode_note,
     term_tables,
     term_tests_of,
@@ -51,8 +52,10 @@ def several_words(results: Fit, alpha: float) -> Words:
     if results.parts.estimates.correlated and results.parts.stack.wide.sigma is not None:
         parameters.append("log(sigma)[...] describe the noise that the responses of a row do not share.")
     scale = ["Coefficients, sd(), sigma and correlations are on the log scale of the responses."]
+    terms = results.parts.stacked.gp.terms
+    names = {term.name: "" if term.name == RESIDUAL else results.parts.estimates.name(term.name) for term in terms}
     tests = {name: test for name, test in term_tests_of(results).items() if np.isfinite(test.edf)}
-    parameters = [*tests_note(tests), *mode_note(results.parts.stacked.fitted), *parameters]
+    parameters = [*tests_note(tests), *mode_note(results.parts.stacked.fitted, [name for name, _ in rows]), *parameters]
     notes = [
         *noted("warning", [not_converged(results._search_message)] * (not results.converged)),
         *noted("scale", scale * results.parts.stack.log_time),
@@ -60,14 +63,14 @@ def several_words(results: Fit, alpha: float) -> Words:
         *noted("parameters", parameters),
     ]
     sigma = results.parts.stack.wide.sigma
-    stacked, estimates = results.parts.stacked, results.parts.estimates
+    stacked = results.parts.stacked
     return Words(
         "Regression of several responses",
         [("Responses:", str(len(results.parts.labels)))],
         [
             SummaryTable("Coefficients", rows[:p]),
-            *term_tables(tests, stacked, {term.name: estimates.name(term.name) for term in stacked.gp.terms}),
-            SummaryTable("Hyper-parameters", untested(rows[p:]), "mode"),
+            *term_tables(tests, stacked, names),
+            *hyper_tables(untested(rows[p:]), "mode", {}, ("", {})),
         ],
         notes,
         {} if sigma is None else {"log(sigma):": sigma},

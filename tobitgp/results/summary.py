@@ -26,6 +26,7 @@ from tobitgp.results.words import (
     HAZARD,
     METHODS,
     ODDS,
+    ROBUST,
     SUBJECTS,
     LabelledValues,
     SummaryTable,
@@ -165,7 +166,7 @@ def summarise(
 
 def _model_facts(results: Any, words: Words) -> LabelledValues:
     """Facts about the model and its fit, in one order for all kinds."""
-    response, robust = str(results.model.endog_names), str(getattr(results, "cov_type", "nonrobust"))
+    response, robust = str(results.model.endog_names), str(getattr(results, "cov_type", ""))
     response = response if len(response) <= _NAME else f"{response[: _NAME - 3]}..."
     size = ("Effective df:", f"{results.df_model:.2f}") if words.effective else ("Parameters:", f"{results._n_free:g}")
     return [
@@ -173,7 +174,7 @@ def _model_facts(results: Any, words: Words) -> LabelledValues:
         ("Family:", words.family or str(results.parts.family.name)),
         *words.facts,
         ("Method:", METHODS.get(results.method, results.method)),
-        *[("Covariance:", robust)] * (robust != "nonrobust"),
+        *[("Covariance:", robust)] * (robust in ROBUST),
         size,
         ("Converged:", "yes" if results.converged else "NO, see notes"),
     ]
@@ -249,7 +250,7 @@ def ratio_section(ratios: pd.DataFrame, alpha: float) -> Section:
         cells = estimate_row(label, np.array([ratio, error, z, p, low, high]))
         rows.append([label, number(value), *cells[2:3], cells[1], *cells[3:]])
     return Section(
-        [f"{name.capitalize()}s", f"log {name}", "std err", name, "z", "P>|z|", *interval_headers(alpha)], rows
+        [f"{name.capitalize()}s", "log ratio", "std err", "ratio", "z", "P>|z|", *interval_headers(alpha)], rows
     )
 
 

@@ -151,7 +151,7 @@ def test_fixed_numbers_have_no_errors(lung):
 
 def test_the_summary_shows_them(weibull, lung):
     text = str(weibull.summary(hazard_ratios=True))
-    assert "log hazard ratio" in text
+    assert "Hazard ratios" in text
     assert "0.5778" in text
     assert "hazard ratio" not in str(weibull.summary())
     text = str(tg.fit(LINEAR, lung, family="loglogistic").summary(hazard_ratios=True))
