@@ -53,7 +53,7 @@ _NO_EVIDENCE = {
     "local": "Parabolas replace likelihoods of censored rows (bound='local'): the log evidence is approximate, "
     "posterior sds at these rows are too small.",
     "monte_carlo": "The log evidence is an average over fixed draws, and not a bound of the evidence; elbo is one.",
-    "karlova": "The log evidence (karlova) may exceed the evidence; elbo is a bound. Hyper-parameters are from exact "
+    "karlova": "The log evidence (karlova) is not a bound: it may exceed the evidence. Hyper-parameters are from exact "
     "variational inference.",
 }
 

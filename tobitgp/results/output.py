@@ -20,7 +20,7 @@ def save(results: Fit, path: str | os.PathLike[str]) -> None:
     """Write the fit to one file, without its table of rows; :func:`tobitgp.load` reads it.
 
     The loaded fit gives identical predictions for new rows. Methods that require the training rows, such as
-    ``residuals()``, are not available. The same fit always gives the same bytes.
+    ``residuals()`` and tests of smooth terms, are not available. The same fit always gives the same bytes.
 
     Parameters
     ----------
