@@ -1,6 +1,7 @@
 """Rows with every column that the spellings of the language need, and the distributions that each spelling keeps."""
 
 import re
+
 import numpy as np
 import pandas as pd
 import pytest
