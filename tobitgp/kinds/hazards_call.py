@@ -19,9 +19,9 @@ from tobitgp.formula.hazard_formula import CELL, TIME, WEIGHT, HazardFormula, re
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import EPUpdates
 from tobitgp.inference.assembly import GPModel
-from tobitgp.inference.fitted import Settings
 from tobitgp.inference.given_parameters import GivenParameters
 from tobitgp.inference.hyperparameters import SIGMA
+from tobitgp.inference.search_settings import Settings
 from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.kind import Kind
 from tobitgp.kinds.parametric_call import HazardRows, refuse_with_hazards
@@ -154,9 +154,6 @@ class Hazards(Kind):
     """``family="ph"`` with a baseline of a process, or of bands of time."""
 
     hazards = True
-
-    def claims(self, call: Call) -> bool:
-        return isinstance(call.family, PH) or call.family is PH or call.family == PH.name
 
     def read(self, call: Call) -> CellRows:
         refuse_with_hazards(call)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tobitgp.errors import SpecError
-from tobitgp.inference.fitted import OnStep, Step
+from tobitgp.inference.search_settings import OnStep, Step
 
 _QUIET = 1.0
 _EVERY = 0.1
