@@ -12,6 +12,7 @@ from tobitgp.data.outcome import warn_outlier
 from tobitgp.data.prepare import GatheredData, PartitionedData, TrainingData
 from tobitgp.data.row_weights import warn_fractions
 from tobitgp.errors import SpecError
+from tobitgp.imports import uncollected
 from tobitgp.inference.search_settings import Step
 from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.fit_arguments import check_covariance
@@ -85,7 +86,9 @@ class Claim:
 
     def kind(self) -> Kind:
         """The kind of fit."""
-        found: Kind = getattr(import_module(f"tobitgp.kinds.{self.home}"), self.name)(*self.arguments)
+        with uncollected():
+            home = import_module(f"tobitgp.kinds.{self.home}")
+        found: Kind = getattr(home, self.name)(*self.arguments)
         return found
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tobitgp.data.prepare import PartitionedData
 from tobitgp.data.row_weights import warn_fractions
 from tobitgp.errors import SpecError
+from tobitgp.imports import uncollected
 from tobitgp.inference.given_parameters import GivenParameters, read_mapping
 from tobitgp.kinds.call import Rows
 from tobitgp.kinds.kind import Kind, fit_maximum, fit_posterior
@@ -40,8 +41,9 @@ class Regression(Kind):
         return fit_maximum(rows, asked, RegressionResults, fitter, fixed=asked.fixed)
 
     def posterior(self, rows: Rows, asked: FitOptions) -> Any:
-        from tobitgp.kinds.process import estimated_values, fit_process, read_start
-        from tobitgp.results.process.process_results import GPResults
+        with uncollected():
+            from tobitgp.kinds.process import estimated_values, fit_process, read_start
+            from tobitgp.results.process.process_results import GPResults
 
         refuse_without_mle(asked.cov_type, asked.cov_kwds)
         near = read_start(asked.start)
@@ -77,10 +79,11 @@ class Regression(Kind):
 
 def fit_mixture(rows: Rows, asked: FitOptions) -> Any:
     """Results of components."""
-    from tobitgp.kinds.mixture_fit import choose_mixture_method, fit_components, refuse_with_mixture
-    from tobitgp.kinds.mixture_start import is_given
-    from tobitgp.mixture.family import MixtureFamily
-    from tobitgp.results.mixture.mixture_results import MixtureResults
+    with uncollected():
+        from tobitgp.kinds.mixture_fit import choose_mixture_method, fit_components, refuse_with_mixture
+        from tobitgp.kinds.mixture_start import is_given
+        from tobitgp.mixture.family import MixtureFamily
+        from tobitgp.results.mixture.mixture_results import MixtureResults
 
     if not isinstance(rows.read, PartitionedData) and asked.cov_type == "nonrobust":
         warn_fractions(rows.read.response.weight)
