@@ -79,13 +79,16 @@ def chunk_terms(chunk: Chunk, working: Working, distribution: Distribution, x: A
     return terms if chunk.window == "open" else subtract(terms, of(chunk.window, seen.entry, seen.exit, seen.span))
 
 
+_TOGETHER = 400  # rows up to which several shapes at once are faster than one after the other
+
+
 def shape_terms(
     chunk: Chunk, working: Working, distribution: Distribution, x: Array, here: Terms
 ) -> tuple[Array, Array, Array, Array]:
     """Derivatives of the rows' log likelihood in the shape, once, twice, with eta and with tau, of fourth order."""
     moved = x[-1] + SHAPE_STEP * np.array([-2.0, -1.0, 1.0, 2.0])
-    if distribution.shape_by_row:
-        n = len(here.value)
+    n = len(here.value)
+    if distribution.shape_by_row and n <= _TOGETHER:
         found = chunk_terms(chunk, working, distribution.at_coordinate(np.repeat(moved, n)), x, len(moved))
         at = [Terms(*(each[i * n : (i + 1) * n] for each in found)) for i in range(len(moved))]
     else:
