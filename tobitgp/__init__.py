@@ -5,7 +5,7 @@ from typing import Any as _Any
 
 from tobitgp.imports import uncollected as _uncollected
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 
 # Modules and the public names from there, imported at their first use; ``__init__.pyi`` shows them to type checkers.
 _NAMES = {

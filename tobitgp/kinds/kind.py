@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tobitgp.data.outcome import warn_outlier
-from tobitgp.data.prepare import GatheredData, PartitionedData, TrainingData
+from tobitgp.data.prepare import GatheredData, PartitionedData, Prepared, TrainingData
 from tobitgp.data.row_weights import warn_fractions
 from tobitgp.errors import SpecError
 from tobitgp.imports import uncollected
@@ -42,9 +42,9 @@ class Kind:
 
     def fit(self, rows: Any, asked: FitOptions) -> Any:
         """Results of the rows."""
+        if isinstance(rows.read, Prepared) and asked.cov_type == "nonrobust":
+            warn_fractions(rows.read.found.fractions, rows.read.found.nobs)
         if isinstance(rows.read, TrainingData):
-            if asked.cov_type == "nonrobust":
-                warn_fractions(rows.read.response.weight)
             warn_outlier(rows.read.response, log_time=rows.noise.log_time, labels=rows.read.labels)
         return self.maximum(rows, asked) if means_mle(asked, rows.spec) else self.posterior(rows, asked)
 
