@@ -83,7 +83,7 @@ class GenGammaNoise(Distribution):
     def with_shape(self, value: float) -> GenGammaNoise:
         return GenGammaNoise(value)
 
-    def of_rows(self, shape: tuple[int, ...], rows: Any) -> Distribution:
+    def of_rows(self, shape: tuple[int, ...], rows: Any) -> GenGammaNoise:
         return self if not np.ndim(self.Q) else GenGammaNoise(np.broadcast_to(self.Q, shape)[rows])
 
     def contains(self, other: Distribution) -> bool:
@@ -98,7 +98,7 @@ class GenGammaNoise(Distribution):
         v = q * np.asarray(z)
         w, w1, w2 = steep(v)
         square = z * z * _second(v) if np.abs(v).max(initial=0.0) < _SERIES else self._far_square(z, v, w)
-        value = -_HALF_LOG_2PI - (stirling_error(1.0 / q**2) if np.ndim(q) else _stirling(q)) - square
+        value = -_HALF_LOG_2PI - (stirling_error(np.asarray(1.0 / q**2)) if np.ndim(q) else _stirling(q)) - square
         return (value, _slope(v, w1, q), -w2, -q * w2)[: order + 1]
 
     def _far_square(self, z: Array, v: Array, w: Array) -> Array:
@@ -114,7 +114,7 @@ class GenGammaNoise(Distribution):
         found = np.empty((3, len(z)))
         for at in (alike == code for code in np.unique(alike)):
             found[:, at] = function(GenGammaNoise(self.Q[at]), z[at])  # type: ignore[index]
-        return found
+        return tuple(found)
 
     @property
     def _mirrored(self) -> bool:
