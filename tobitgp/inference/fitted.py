@@ -295,14 +295,12 @@ def _singular_words(fitted: FittedGP) -> str:
     )
 
 
-def coarse_remedy(fitted: FittedGP, rows: float) -> str:
+def coarse_remedy(fitted: FittedGP, rows: float, *, in_short: bool = False) -> str:
     """How to reduce the approximation gap; using all inputs does not help if the noise is lost to rounding."""
     if words_for_little_noise(fitted.parameters, rows):
         return "Use more inducing inputs, or fix sigma at a larger value"
-    return (
-        f"Use more inducing inputs, {fitted.method.written(inducing=None)}, or approximation='vecchia' in gp() (of "
-        f"one input 'markov')"
-    )
+    more = f"Use more inducing inputs, {fitted.method.written(inducing=None)}"
+    return more if in_short else f"{more}, or approximation='vecchia' in gp() (of one input 'markov')"
 
 
 def _warn(message: str, category: type[Warning] = BoundaryWarning) -> None:

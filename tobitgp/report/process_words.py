@@ -11,7 +11,7 @@ import numpy as np
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.evidence import COARSE
-from tobitgp.inference.fitted import FittedGP, bound_words, rounding_words
+from tobitgp.inference.fitted import FittedGP, bound_words, coarse_remedy, rounding_words
 from tobitgp.kinds.process import ProcessParts
 from tobitgp.results.fit import Fit
 from tobitgp.results.parameter_estimates import slope_posterior
@@ -333,8 +333,8 @@ def _warnings(results: Fit) -> Notes:
         notes.append(bound)
     if fitted.nats_left > COARSE:
         notes.append(
-            f"Too few inducing inputs (approximation gap {fitted.nats_left:.3g} nats), so the curve is too smooth. "
-            f"Try {fitted.method.written(inducing=None)}."
+            f"The approximation gap is {fitted.nats_left:.3g} nats, so the curve is too smooth. "
+            f"{coarse_remedy(fitted, results.nobs, in_short=True)}."
         )
     elif rounding := rounding_words(fitted, results.nobs):
         notes.append(rounding)
