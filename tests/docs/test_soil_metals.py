@@ -1,0 +1,72 @@
+"""The scores of the page on soils, by quadrature and by hand; its tables need a download."""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.integrate import quad
+from scipy.stats import multivariate_normal, norm
+from support.vignettes import module_of
+
+run = module_of("soil-metals", "run")
+
+WEIGHT = np.array([[0.3, 1.0, 0.5], [0.7, 0.0, 0.5]])
+MEAN, SD = np.array([[0.0, 1.0, 4.0], [2.0, 0.0, -1.0]]), np.array([[1.0, 0.5, 0.3], [0.4, 1.0, 2.0]])
+LIMIT = np.array([1.2, -1.5, np.inf])
+
+
+def density(y, row):
+    return sum(w * norm.pdf(y, m, s) for w, m, s in zip(WEIGHT[:, row], MEAN[:, row], SD[:, row], strict=True))
+
+
+def integral(f, low, high, row):
+    cuts = np.clip([low, *MEAN[:, row], high], max(low, -20.0), min(high, 20.0))
+    ends = np.unique(cuts)
+    return sum(quad(lambda y: f(y) * density(y, row), a, b, epsabs=1e-14)[0] for a, b in pairwise(ends))
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_values_below_limits_have_the_probabilities_and_means_of_quadrature():
+    y = run.Predicted(WEIGHT, MEAN, SD, LIMIT)
+    low, high = np.array([-0.5, -2.0, 5.5]), np.array([0.1, -1.7, 6.0])
+    mass, inside, first = (
+        np.array([integral(f, a, b, row) for row, (a, b) in enumerate(zip(*ends, strict=True))])
+        for f, ends in (
+            (lambda _: 1.0, ([-np.inf] * 3, LIMIT)),
+            (lambda _: 1.0, (low, high)),
+            (lambda value: value, ([-np.inf] * 3, LIMIT)),
+        )
+    )
+    np.testing.assert_allclose(y.log_probability(low, high), np.log(inside / mass), rtol=1e-8)
+    np.testing.assert_allclose(y.expectation(), first / mass, rtol=1e-8)
+    np.testing.assert_allclose(np.exp(y.log_probability(np.full(3, -np.inf), high)), y.cdf(high), rtol=1e-9)
+    np.testing.assert_allclose(y.log_probability(low, np.full(3, np.inf)), np.log1p(-y.cdf(low)), rtol=1e-7)
+
+
+def test_normal_vectors_predict_by_the_conditional_of_their_mixture():
+    """Given all other elements, at the estimates of the fit; by ratios of joint densities."""
+
+    class Fit:
+        weights = np.array([0.4, 0.6])
+        means = pd.DataFrame(np.random.default_rng(1).normal(size=(2, 8)))
+        roots = np.random.default_rng(2).normal(size=(2, 8, 8))
+        covariances = pd.DataFrame(np.concatenate([root @ root.T + np.eye(8) for root in roots]))
+
+        def sample(self, data, draws, **_):
+            return np.repeat(np.log(data[run.NAMES].fillna(1.0).to_numpy())[None], draws, axis=0)
+
+    fit, rng = Fit(), np.random.default_rng(3)
+    data = pd.DataFrame(np.exp(rng.normal(size=(4, 8))), columns=run.NAMES)
+    y = run.Predicted(*run.of_normals(data, "copper", fit))
+    own, covariances = run.NAMES.index("copper"), fit.covariances.to_numpy().reshape(2, 8, 8)
+    for i, row in enumerate(np.log(data.to_numpy())):
+
+        def joint(value, row=row):
+            at = row.copy()
+            at[own] = value
+            parts = zip(fit.weights, fit.means.to_numpy(), covariances, strict=True)
+            return sum(w * multivariate_normal.pdf(at, m, V) for w, m, V in parts)
+
+        whole, below = (quad(joint, -25.0, end, limit=300)[0] for end in (25.0, 0.3))
+        assert y.cdf(np.full(4, 0.3))[i] == pytest.approx(below / whole, abs=1e-6)
