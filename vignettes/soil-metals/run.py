@@ -61,11 +61,11 @@ def whole(dimensions: int) -> Any:
 
 
 def map_rows() -> Iterator[dict[str, Any]]:
-    """A row for each soil: its coordinates with their errors, and how many elements were not detected."""
+    """A row for each soil: its coordinates, and how many elements were not detected."""
     data, found = survey(), whole(2).latent()
     absent = sum((data[name] <= data[f"{name}_limit"]).astype(int) for name in NAMES)
     for number, (_, row) in zip(absent, found.iterrows(), strict=True):
-        yield {f"{what}_{q}": row[q, what] for q in (1, 2) for what in ("estimate", "se")} | {"not_detected": number}
+        yield {"first": row[1, "estimate"], "second": row[2, "estimate"], "not_detected": number}
 
 
 def cells() -> Iterator[dict[str, Any]]:
@@ -78,7 +78,7 @@ def cells() -> Iterator[dict[str, Any]]:
 
 
 def profiles() -> Iterator[dict[str, Any]]:
-    """Medians of the elements where one coordinate moves and the other is 0, by the bound's own processes."""
+    """A row for each element: how it correlates with the coordinates, and the share of noise in its variance."""
     data, res = survey(), whole(2)
     imputed, found = res.impute(), res.latent()
     for name in NAMES:
