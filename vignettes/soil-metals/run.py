@@ -1,6 +1,6 @@
 """The tables of this page from soils of Colorado: `python vignettes/soil-metals/run.py`.
 
-They are written beside this script, in a quarter of an hour. The data are downloaded by `tg.datasets.fetch`. All seeds
+They are written beside this script, in about 20 minutes. The data are downloaded by `tg.datasets.fetch`. All seeds
 are fixed.
 """
 

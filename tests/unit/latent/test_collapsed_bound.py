@@ -172,7 +172,7 @@ def test_slopes_are_those_of_differences(state, which, request):
 
 
 def test_slopes_keep_their_digits_where_inducing_inputs_nearly_coincide():
-    """A kernel matrix without inverse but for its jitter; searches of many rows ended there hundreds of nats too low."""
+    """A kernel matrix that only its jitter makes invertible; searches ended there hundreds of nats too low."""
     rng = np.random.default_rng(6)
     x = rng.normal(size=(300, 2))
     y = x @ rng.normal(size=(2, 4)) + 0.1 * rng.normal(size=(300, 4))
