@@ -1,4 +1,4 @@
-"""The scores of the page on soils, by quadrature and by hand; its tables need a download."""
+"""The scores of the page on soils, by quadrature and by hand, and what it states about its tables."""
 
 from itertools import pairwise
 
@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.integrate import quad
 from scipy.stats import multivariate_normal, norm
-from support.vignettes import module_of
+from support.vignettes import FOLDER, module_of
 
 run = module_of("soil-metals", "run")
 
@@ -70,3 +70,29 @@ def test_normal_vectors_predict_by_the_conditional_of_their_mixture():
 
         whole, below = (quad(joint, -25.0, end, limit=300)[0] for end in (25.0, 0.3))
         assert y.cdf(np.full(4, 0.3))[i] == pytest.approx(below / whole, abs=1e-6)
+
+
+# -- what the page states, from its tables ----------------------------------------------------------------------------
+
+
+def table(name):
+    return pd.read_csv(FOLDER / "soil-metals" / f"{name}.csv")
+
+
+def test_what_the_page_states_about_the_map():
+    soils, cells, elements = table("map"), table("cells"), table("profiles").set_index("element")
+    assert (len(soils), len(elements), cells["soils"].sum()) == (959, 8, 959)
+    assert (elements["correlation_1"] > 0.6).all()
+    second = elements["correlation_2"]
+    assert set(second[second > 0.2].index) == {"antimony", "arsenic"}
+    assert second.idxmin() == "indium"
+    few = soils["not_detected"] > 0
+    assert soils["first"][few].mean() < -1 < 0 < soils["first"][~few].mean()
+    assert soils["not_detected"].sum() == elements["not_detected"].sum()
+    mountains = cells["lon"].between(-107, -105)
+    assert (cells[mountains]["second"].mean(), cells[~mountains]["second"].mean()) == (
+        pytest.approx(-0.6, abs=0.15),
+        pytest.approx(0.3, abs=0.15),
+    )
+    middle = mountains & cells["lat"].between(38, 40)
+    assert cells[middle]["first"].mean() > 0.5 > 0.1 > cells[~middle]["first"].mean()
