@@ -1,6 +1,8 @@
 """The scores of the page on soils, by quadrature and by hand, and what it states about its tables."""
 
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -96,3 +98,84 @@ def test_what_the_page_states_about_the_map():
     )
     middle = mountains & cells["lat"].between(38, 40)
     assert cells[middle]["first"].mean() > 0.5 > 0.1 > cells[~middle]["first"].mean()
+
+
+def test_what_the_page_states_about_dimensions():
+    fits = table("relevance")
+    bounds = fits.groupby("dimensions")["bound"].first()
+    assert [*bounds.index] == [1, 2, 3, 4]
+    assert (bounds.diff().dropna() > 100).all()
+    lengthscale = fits.set_index(["dimensions", "dimension"])["lengthscale"]
+    assert lengthscale[1, 1] < 0.5
+    assert (lengthscale[4] > 6).sum() == 3
+    assert table("map")[["first", "second"]].std().between(0.9, 1.1).all()
+
+
+SCORES = table("scores")
+SHARED = ["below the raised limit", "missing"]
+
+
+def means(column):
+    return SCORES.groupby(["size", "held_out", "method"])[column].mean().unstack()
+
+
+def ahead(column, one, other):
+    """Mean of the difference and its standard error over samples, by size and kind of value."""
+    wide = SCORES.pivot(index=["size", "held_out", "sample"], columns="method", values=column)
+    groups = (wide[one] - wide[other]).groupby(["size", "held_out"])
+    return groups.mean(), groups.sem()
+
+
+def test_samples_are_those_that_the_page_describes():
+    assert SCORES.groupby("size")["sample"].nunique().to_dict() == run.SAMPLES == {80: 12, 240: 4}
+    assert set(SCORES["method"]) == {*run.METHODS, "half the limit"}
+    assert set(SCORES.query("method == 'mixture(2)'")["size"]) == {240}
+
+
+def test_what_the_verdict_states_about_errors():
+    error = means("mean_absolute")
+    for size in run.SAMPLES:
+        assert error.loc[size, "below the raised limit"].idxmax() == "half the limit"
+        for why in SHARED:
+            row = error.loc[size, why]
+            assert row[["regression on halves", "each alone"]].min() > row[["mixture(1)", "latent(2)"]].max()
+            assert 0.04 <= round(1 - row["latent(2)"] / row["mixture(1)"], 2) <= 0.09
+
+
+def test_what_the_verdict_states_about_log_scores():
+    score = means("log_score")
+    assert (score["each alone"] < score[["mixture(1)", "latent(2)"]].min(axis=1)).unstack()[SHARED].all(axis=None)
+    gain, se = ahead("log_score", "latent(2)", "mixture(1)")
+    assert (gain.abs() < se).unstack()["below the raised limit"].all()
+    assert (gain.unstack()["missing"] > 0).all()
+    assert gain[80, "missing"] > 2.5 * se[80, "missing"]
+    absent = score.xs("not detected", level="held_out")
+    assert (absent.idxmax(axis=1) == "regression on halves").all()
+    assert absent[["mixture(1)", "latent(1)"]].gt(absent["latent(2)"], axis=0).all(axis=None)
+    below = score.xs("below the raised limit", level="held_out")
+    assert below["regression on halves"].lt(below[["mixture(1)", "latent(1)", "latent(2)"]].min(axis=1)).all()
+    third, _ = ahead("log_score", "latent(3)", "latent(2)")
+    assert (third[80] < 0).all()
+    assert (third[240] > 0).all()
+    assert (score.loc[240, "mixture(2)"] < score.loc[240, "mixture(1)"]).all()
+
+
+def test_what_the_verdict_states_about_coverage():
+    coverage = means("coverage").drop(index="not detected", level="held_out")
+    assert coverage["latent(2)"].round(2).between(0.91, 0.94).all()
+    assert round(coverage.loc[(80, "missing"), "mixture(1)"], 2) == 0.88
+
+
+@pytest.mark.slow
+def test_cells_of_the_page_show_what_its_text_states(monkeypatch):
+    monkeypatch.chdir(FOLDER / "soil-metals")
+    monkeypatch.syspath_prepend(FOLDER)
+    cells = re.findall(r"```\{code-cell\}\n(?::tags:.*\n)?(.*?)\n```", Path("index.md").read_text(), flags=re.DOTALL)
+    shown = {}
+    for cell in cells:
+        exec(compile(cell, "index.md", "exec"), shown)
+    assert shown["res"].relevance()["information"].iloc[-1] < 1e-3
+    mean, less = shown["rmse"].mean(), shown["less"]
+    assert mean.idxmin() == "gp(latent(2))"
+    assert mean.max() < 1.1 * mean.min()
+    assert less["mixture(1)"].mean() < 2 * less["mixture(1)"].sem()
