@@ -258,7 +258,7 @@ def tidy_colorado(raw: Sequence[bytes]) -> list[bytes]:
     values = shown.mask(below, shown / SHARE_OF_LIMIT).rename(columns=ELEMENTS)
     flags = pd.DataFrame(below.astype("int64"), columns=values.columns).loc[:, below.any(axis=0)]
     lon, lat = np.reshape(places, (2, -1))
-    table = pd.concat([values[sorted(values)], flags[sorted(flags)].add_suffix("_censored")], axis=1)
+    table = pd.concat([values.sort_index(axis=1), flags.sort_index(axis=1).add_suffix("_censored")], axis=1)
     return [_write(pd.DataFrame({"lon": lon, "lat": lat}).join(table), float_format="%.10g")]
 
 

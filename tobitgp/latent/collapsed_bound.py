@@ -137,7 +137,7 @@ def posterior_weights(
 ) -> ProcessPosterior:
     """The best posterior of the processes: (LAT6) and (LAT7)."""
     L = factor_of(psi.inducing)
-    half = np.linalg.inv(L)
+    half = np.asarray(np.linalg.inv(L), dtype=np.float64)
     A, B = psi.psi1 @ half.T, _precisions(psi, responses, scales, half)
     w = _newton(A, B, responses, scales, np.zeros((B.shape[0], len(L))) if start is None else start)
     return ProcessPosterior(w, symmetric(np.linalg.inv(B)), L)
@@ -209,7 +209,7 @@ def collapsed_bound(
 
 def _kernel_slope(psi: PsiStatistics, responses: ResponseEnds, scales: ResponseScales, q: ProcessPosterior) -> Array:
     """Derivative in K, (M, M), at the best posterior: powers of K^-1, which would cancel, do not appear in it."""
-    half = np.linalg.inv(q.factor)
+    half = np.asarray(np.linalg.inv(q.factor), dtype=np.float64)
     B, squares = _precisions(psi, responses, scales, half), q.w[:, :, None] * q.w[:, None, :]
     inner = (2.0 * np.eye(len(half)) - B - q.B_inverse - squares).sum(axis=0)
     return np.asarray(0.5 * half.T @ inner @ half)
