@@ -18,8 +18,8 @@ import pandas as pd
 
 import tobitgp as tg
 from tobitgp.inference import EPUpdates
-from tobitgp.inference.fitted import Settings
 from tobitgp.inference.given_parameters import GivenParameters
+from tobitgp.inference.search_settings import Settings
 from tobitgp.kinds.process import build_model
 from tobitgp.likelihoods import resolve_family
 

@@ -3,6 +3,8 @@
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
+from tobitgp.imports import uncollected as _uncollected
+
 __version__ = "1.0.0rc1"
 
 # Modules and the public names from there, imported at their first use; ``__init__.pyi`` shows them to type checkers.
@@ -54,7 +56,8 @@ def __getattr__(name: str) -> _Any:
     """Import a module or subpackage, or a name from there, at its first use."""
     if name not in __all__:
         raise AttributeError(f"module 'tobitgp' has no attribute {name!r}")
-    home = _import_module(f"tobitgp.{_HOMES.get(name, name)}")
+    with _uncollected():
+        home = _import_module(f"tobitgp.{_HOMES.get(name, name)}")
     return globals().setdefault(name, getattr(home, name) if name in _HOMES else home)
 
 

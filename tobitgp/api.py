@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,21 +14,23 @@ from tobitgp.model import Model
 from tobitgp.options import saying_what_was_meant
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
 from tobitgp.priors.scale_priors import ScalePrior
-from tobitgp.results.competing.competing_results import CompetingRisksResults
 from tobitgp.results.hazards.cells import PH
-from tobitgp.results.hazards.hazard_results import HazardResults
-from tobitgp.results.latent.latent_results import LatentResults
-from tobitgp.results.likelihood.boxcox_results import BoxCoxResults
-from tobitgp.results.likelihood.cure_results import CureResults
-from tobitgp.results.likelihood.parametric_results import ParametricHazardResults
-from tobitgp.results.likelihood.regression_results import RegressionResults
-from tobitgp.results.mixture.mixture_results import MixtureResults
-from tobitgp.results.multivariate.multivariate_results import MultivariateResults
-from tobitgp.results.process.boxcox_process_results import BoxCoxGPResults
-from tobitgp.results.process.process_results import GPResults
-from tobitgp.results.uncertain.uncertain_results import UncertainInputResults
-from tobitgp.results.vectors.vector_results import VectorMixtureResults
 from tobitgp.typing import Frame
+
+if TYPE_CHECKING:
+    from tobitgp.results.competing.competing_results import CompetingRisksResults
+    from tobitgp.results.hazards.hazard_results import HazardResults
+    from tobitgp.results.latent.latent_results import LatentResults
+    from tobitgp.results.likelihood.boxcox_results import BoxCoxResults
+    from tobitgp.results.likelihood.cure_results import CureResults
+    from tobitgp.results.likelihood.parametric_results import ParametricHazardResults
+    from tobitgp.results.likelihood.regression_results import RegressionResults
+    from tobitgp.results.mixture.mixture_results import MixtureResults
+    from tobitgp.results.multivariate.multivariate_results import MultivariateResults
+    from tobitgp.results.process.boxcox_process_results import BoxCoxGPResults
+    from tobitgp.results.process.process_results import GPResults
+    from tobitgp.results.uncertain.uncertain_results import UncertainInputResults
+    from tobitgp.results.vectors.vector_results import VectorMixtureResults
 
 
 @saying_what_was_meant

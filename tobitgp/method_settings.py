@@ -12,8 +12,8 @@ import numpy as np
 from tobitgp.errors import SpecError
 from tobitgp.inference import EPUpdates, LaplaceUpdates, Method, VIUpdates
 from tobitgp.inference.batches import Batches
-from tobitgp.inference.fitted import Settings
 from tobitgp.inference.method import GivenSettings, is_number
+from tobitgp.inference.search_settings import Settings
 from tobitgp.method_value import MethodValue, given_settings, naming_settings, short_text
 from tobitgp.priors.kernel_block import Inducing, read_inducing
 

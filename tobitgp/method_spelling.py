@@ -11,8 +11,7 @@ from typing import Any
 from tobitgp.errors import SpecError, user_level
 from tobitgp.method_settings import EP, MLE, VI, Laplace, PosteriorMethod
 from tobitgp.method_value import MethodValue, call_text, given_settings, spelled
-from tobitgp.mixture import EMCM, MIXTURE_METHODS, SVBCM, VBCM
-from tobitgp.mixture.methods import MixtureAscent
+from tobitgp.mixture.methods import EMCM, MIXTURE_METHODS, SVBCM, VBCM, MixtureAscent
 
 FitMethod = PosteriorMethod | MLE | MixtureAscent
 OF_POSTERIORS: dict[str, type[PosteriorMethod]] = {each.name: each for each in (EP, VI, Laplace)}

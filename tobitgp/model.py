@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from tobitgp.data.frames import reads_frames
 from tobitgp.kinds.call import Call
 from tobitgp.kinds.kind import claimed
-from tobitgp.kinds.process import Evidence
 from tobitgp.kinds.registry import KINDS
 from tobitgp.likelihoods.families import BoxCox, GenGamma, Student
 from tobitgp.method_settings import PosteriorMethod
@@ -22,6 +21,9 @@ from tobitgp.results.comparable import is_of_counts
 from tobitgp.results.hazards.cells import PH
 from tobitgp.results.views import ModelData
 from tobitgp.typing import Frame
+
+if TYPE_CHECKING:
+    from tobitgp.kinds.process import Evidence
 
 
 class Model:

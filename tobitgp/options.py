@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -23,14 +23,14 @@ from tobitgp.likelihoods import FAMILIES, Family, resolve_family
 from tobitgp.method_settings import MLE, PosteriorMethod
 from tobitgp.method_spelling import posterior_method, read_method, with_moved_settings
 from tobitgp.method_value import MethodValue
-from tobitgp.mixture import MIXTURE_FAMILIES
-from tobitgp.mixture.array_fit import resolve_mixture_family
-from tobitgp.mixture.family import MixtureFamily
 from tobitgp.numerics.sampling import generator
 from tobitgp.priors.hyperpriors import LKJ, LogNormal, Normal
 from tobitgp.priors.scale_priors import ScalePrior
 from tobitgp.regression.clusters import Clusters
 from tobitgp.typing import BoolArray, Frame
+
+if TYPE_CHECKING:
+    from tobitgp.mixture.family import MixtureFamily
 
 _WEIGHTS = ("frequency", "sampling")
 _OF_POSTERIORS = ("priors", "start")
@@ -136,17 +136,23 @@ def choose_family(family: object, spec: ModelSpec) -> Family | MixtureFamily:
 
     None is ``"gaussian"``; ``Surv(...)`` requires an explicit family.
     """
-    if family is None and spec.response.label.startswith("Surv("):
+    unsaid = family is None and spec.response.label.startswith("Surv(")
+    family = "gaussian" if family is None else family
+    if spec.mixture is None and not unsaid and isinstance(family, str) and family in FAMILIES:
+        return resolve_family(family)
+    from tobitgp.mixture import MIXTURE_FAMILIES
+    from tobitgp.mixture.array_fit import resolve_mixture_family
+    from tobitgp.mixture.family import MixtureFamily
+
+    if unsaid:
         offered = ", ".join(map(repr, FAMILIES if spec.mixture is None else MIXTURE_FAMILIES))
         raise SpecError(
             f"Surv(...) requires family=, one of {offered}. 'weibull', 'lognormal' and others for positive times model "
             "the logarithm of the time. 'gaussian' models the time itself as normal, so it may predict negative times."
         )
-    family = "gaussian" if family is None else family
     if spec.mixture is not None:
         return resolve_mixture_family(family)
-    alone = isinstance(family, str) and family in MIXTURE_FAMILIES and family not in FAMILIES
-    if alone or isinstance(family, MixtureFamily):
+    if isinstance(family, MixtureFamily) or (isinstance(family, str) and family in MIXTURE_FAMILIES):
         raise SpecError(f"family={family!r}: is for components of a mixture only. Write y ~ mixture(1) in the formula.")
     return resolve_family(family)
 

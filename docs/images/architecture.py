@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "tobitgp"
-SHARED = {"errors", "files", "typing", "options", "method_settings", "method_spelling", "method_value"}
+SHARED = {"errors", "files", "imports", "typing", "options", "method_settings", "method_spelling", "method_value"}
 ARRAYS = {
     "posterior",
     "inference",

@@ -4,9 +4,10 @@ import numpy as np
 
 from support.problems import GAUSSIAN, product
 from tobitgp.inference import EPUpdates
-from tobitgp.inference.fitted import Settings, Task
+from tobitgp.inference.fitted import Task
 from tobitgp.inference.hyperparameters import Parameters, default_prior
 from tobitgp.inference.partition_fit import fit_gp
+from tobitgp.inference.search_settings import Settings
 from tobitgp.priors.kernel_block import GPPrior
 from tobitgp.priors.prior import Prior
 from tobitgp.priors.structure import Inputs

@@ -21,6 +21,36 @@ print([m for m in {HEAVY!r} if m in sys.modules])
     assert printed_by("-c", code).split() == ["set()", "[]"]
 
 
+OWN = ["kinds.process", "kinds.cure", "kinds.parametric", "kinds.several_call", "latent", "mixture.array_fit"]
+OWN += ["inference.search", "results.competing", "results.mixture", "results.vectors", "storage", "report"]
+FIRST_FIT = """
+import gc, sys, tobitgp as tg
+data = {"x": [0.0, 1.0, 2.0, 3.0, 4.0], "y": [0.0, 0.8, 2.1, 2.7, 4.4], "e": [1, 1, 0, 1, 1], "t": [1, 3, 2, 4, 6]}
+formula, options, unused = eval(sys.argv[1])
+tg.fit(formula, data, **options)
+print(gc.isenabled(), [m for m in unused if m in sys.modules])
+"""
+
+
+@pytest.mark.parametrize(
+    ("formula", "options", "unused"),
+    [
+        ("y ~ x | censor(0)", {}, [*HEAVY, *OWN]),
+        ("Surv(t, e) ~ x", {"family": "weibull"}, [*HEAVY, *OWN]),
+        ("y ~ mixture(1)", {}, [*HEAVY, "kinds.process", "latent", "inference.search", "storage", "report"]),
+        ("y ~ gp(x) | censor(0)", {}, [*HEAVY[:8], "scipy.stats", "latent", "kinds.mixture", "storage", "report"]),
+    ],
+)
+def test_first_fit_imports_nothing_of_other_kinds(formula, options, unused):
+    full = [name if name in HEAVY else f"tobitgp.{name}" for name in unused]
+    assert printed_by("-c", FIRST_FIT, repr((formula, options, full))).split() == ["True", "[]"]
+
+
+def test_imports_leave_garbage_collection_as_it_was():
+    code = "import gc, tobitgp; gc.disable(); tobitgp.fit; print(gc.isenabled())"
+    assert printed_by("-c", code).split() == ["False"]
+
+
 def test_public_names_are_importable_and_documented():
     for name in tg.__all__:
         assert getattr(tg, name).__doc__, name

@@ -8,18 +8,20 @@ from __future__ import annotations
 import textwrap
 import warnings
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.notebook import html_of_text
 from tobitgp.diagnostics.training_draws import Draws, training_rows
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
-from tobitgp.kinds.process import Process, refuse_censoring_noises
-from tobitgp.kinds.rows_left_out import left_out
 from tobitgp.numerics.sampling import good_shape, smooth
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray, IntArray
+
+if TYPE_CHECKING:
+    from tobitgp.kinds.process import Process
 
 ElpdKind = TypeVar("ElpdKind", bound="Elpd")
 
@@ -70,6 +72,10 @@ class Elpd:
 
     def __repr__(self) -> str:
         return self.summary()
+
+    def _repr_html_(self) -> str:
+        """The numbers in words, in a notebook."""
+        return html_of_text(self)
 
 
 class LOO(Elpd):
@@ -222,6 +228,9 @@ def loo_by_draws(draws: Draws, parts: Source) -> LOO:
 
 def loo_by_cavities(parts: Process) -> LOO:
     """Leave-one-out from the sites of a process, averaged over its hyper-parameters, and powers where there are any."""
+    from tobitgp.kinds.process import refuse_censoring_noises
+    from tobitgp.kinds.rows_left_out import left_out
+
     training_rows(parts, "loo()")
     for scaled in parts.scaled:
         refuse_censoring_noises(scaled.fit, "loo()")

@@ -7,19 +7,22 @@ every single marginal is good. Yao, Vehtari, Simpson and Gelman, "Yes, but did i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tobitgp.data.notebook import html_of_text
 from tobitgp.diagnostics.training_draws import chunks, training_rows
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.engines import map_independent, single_blas_thread
-from tobitgp.inference.partitioned import Sites
-from tobitgp.inference.rows_together import DrawnWeights, draw
-from tobitgp.kinds.process import ProcessParts, refuse_censoring_noises
-from tobitgp.kinds.rows_left_out import site_order
 from tobitgp.numerics.sampling import generator, good_shape, smooth
 from tobitgp.results.likelihood.likelihood_draws import EstimateDraws
 from tobitgp.typing import Array
+
+if TYPE_CHECKING:
+    from tobitgp.inference.partitioned import Sites
+    from tobitgp.inference.rows_together import DrawnWeights
+    from tobitgp.kinds.process import ProcessParts
 
 GOOD, USELESS = 0.5, 1.0
 ENOUGH, NEARLY = 0.2, 0.9
@@ -89,9 +92,17 @@ class KHat:
     def __repr__(self) -> str:
         return f"k-hat {self.k:.2f} of {self.draws} draws worth {100.0 * self.efficiency:.0f}%: {self.words}."
 
+    def _repr_html_(self) -> str:
+        """The number in words, in a notebook."""
+        return html_of_text(self)
+
 
 def process_k_hat(parts: ProcessParts, draws: int, rng: int | np.random.Generator | None) -> KHat:
     """K-hat of the posterior at the mode of the hyper-parameters: the likelihood of draws over that of their sites."""
+    from tobitgp.inference.rows_together import draw
+    from tobitgp.kinds.process import refuse_censoring_noises
+    from tobitgp.kinds.rows_left_out import site_order
+
     training_rows(parts, "k_hat()")
     refuse_censoring_noises(parts, "k_hat()")
     n, point, stream = len(parts.rows.labels), parts.fitted.points[0], generator(rng)

@@ -14,12 +14,13 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri_exp
 
+from tobitgp.data.notebook import html_of_rows
 from tobitgp.diagnostics.moment_tests import kurtosis_test, skewness_test, weighted_ranks
 from tobitgp.diagnostics.remedies import Noise
 from tobitgp.typing import Array, BoolArray, IntArray
 
 GOOD, DOUBTFUL, BAD = "good", "doubtful", "bad"
-_MARKS = {GOOD: " ok ", DOUBTFUL: "look", BAD: "BAD "}
+MARKS = {GOOD: " ok ", DOUBTFUL: "warn", BAD: "bad "}  # as readers see verdicts
 _DOUBT, _CERTAIN = 0.02, 0.001
 _WIDTH = 100
 LEAST_ROWS = 20
@@ -96,11 +97,21 @@ class Check:
         """What was found, bad things first; empty where all is well."""
         return [found.words for verdict in (BAD, DOUBTFUL) for found in self.findings if found.verdict == verdict]
 
+    @property
+    def _headline(self) -> str:
+        wrong = len(self.advice)
+        return f"{len(self.findings)} diagnostics, " + (f"{wrong} to look at" if wrong else "nothing found")
+
+    def _repr_html_(self) -> str:
+        """Findings as a table, in a notebook."""
+        rows = ((MARKS[found.verdict].strip(), found.name, found.words) for found in self.findings)
+        return html_of_rows(rows, self._headline)
+
     def __repr__(self) -> str:
-        wrong, width = len(self.advice), max(len(found.name) for found in self.findings)
-        lines = [f"{len(self.findings)} diagnostics, " + (f"{wrong} to look at" if wrong else "nothing found")]
+        width = max(len(found.name) for found in self.findings)
+        lines = [self._headline]
         for found in self.findings:
-            head = f"[{_MARKS[found.verdict]}] {found.name:<{width}}  "
+            head = f"[{MARKS[found.verdict]}] {found.name:<{width}}  "
             lines.append(textwrap.fill(found.words, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head)))
         return "\n".join(lines)
 

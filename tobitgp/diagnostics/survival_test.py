@@ -18,15 +18,17 @@ Turnbull (1976), The empirical distribution function with arbitrarily grouped, c
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tobitgp.diagnostics.remedies import Noise
 from tobitgp.diagnostics.residual_tests import RawTest
-from tobitgp.mixture import Predictive
 from tobitgp.numerics.nonparametric import kaplan_meier, turnbull
 from tobitgp.typing import Array
+
+if TYPE_CHECKING:
+    from tobitgp.mixture import Predictive
 
 _TIMES, _DRAWS, _CHUNK = 60, 20_000, 2_000
 _LEAST = 3.0  # variance of a sum, in events, from which on it is looked at

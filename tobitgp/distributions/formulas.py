@@ -128,6 +128,8 @@ def _of_shapes(of: Callable[..., Derivatives], noise: Distribution, place: Array
     """Derivatives in rows whose noise has the shapes with coordinates (n,)."""
     if not len(place) or (place == place[0]).all():
         return of(noise.at_coordinate(float(place[0])) if len(place) else noise, *at)
+    if noise.shape_by_row:
+        return of(noise.at_coordinate(place), *at)
     shapes, which = np.unique(place, return_inverse=True)
     order = np.argsort(which, kind="stable")
     rows = np.split(order, np.cumsum(np.bincount(which))[:-1])

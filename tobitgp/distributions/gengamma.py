@@ -19,8 +19,10 @@ DLMF 8.9.2, 8.11.4, 8.12.3 and 8.12.10. Equations (GEN1) to (GEN3) of the theory
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import lru_cache
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import digamma, gammainc, gammaincc, gammainccinv, gammaincinv, polygamma
@@ -34,6 +36,7 @@ from tobitgp.typing import Array
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 _NORMAL, _SMALL = 1e-12, 3e-3  # |Q| that is none, and up to which Temme's expansion serves
+_NONE = 1e-30
 _LEAST = -600.0
 _DEPTH, _MOST_TERMS = 40, 2000
 _SERIES, _TERMS = 0.5, 15
@@ -48,13 +51,15 @@ _NEAR = 0.15
 class GenGammaNoise(Distribution):
     """The standardised generalised gamma distribution of log time with shape Q, any real number.
 
-    Its right tail is the short one for Q > 0, and the left one for Q < 0, where it is the mirror image.
+    Its right tail is the short one for Q > 0, and the left one for Q < 0, where it is the mirror image. Density and
+    tails of rows with shapes of their own take Q as an array.
     """
 
     Q: float = 0.5
     name: ClassVar[str] = "gengamma"
     shape_name: ClassVar[str | None] = "Q"
     shape_positive: ClassVar[bool] = False
+    shape_by_row: ClassVar[bool] = True
     shape_range: ClassVar[tuple[float, float]] = (-10.0, 10.0)
     shape_starts: ClassVar[tuple[float, ...]] = (-1.0, 2.0)
     shape_limits: ClassVar[tuple[str, str]] = ("times have a sharp lower end", "times have a sharp upper end")
@@ -78,6 +83,9 @@ class GenGammaNoise(Distribution):
     def with_shape(self, value: float) -> GenGammaNoise:
         return GenGammaNoise(value)
 
+    def of_rows(self, shape: tuple[int, ...], rows: Any) -> GenGammaNoise:
+        return self if not np.ndim(self.Q) else GenGammaNoise(np.broadcast_to(self.Q, shape)[rows])
+
     def contains(self, other: Distribution) -> bool:
         return isinstance(other, GenGammaNoise | NormalNoise | Gumbel)
 
@@ -85,64 +93,91 @@ class GenGammaNoise(Distribution):
 
     def log_density(self, z: Array, order: int = 3) -> tuple[Array, ...]:
         q = self._q
-        if not q:
+        if not np.ndim(q) and not q:
             return (-_HALF_LOG_2PI - 0.5 * z * z, -z, -np.ones_like(z), np.zeros_like(z))[: order + 1]
         v = q * np.asarray(z)
         w, w1, w2 = steep(v)
         square = z * z * _second(v) if np.abs(v).max(initial=0.0) < _SERIES else self._far_square(z, v, w)
-        value = -_HALF_LOG_2PI - float(stirling_error(np.array(1.0 / q**2))) - square
-        slope = -np.where(np.abs(v) < 1.0, np.expm1(np.clip(v, -1.0, 1.0)), w1 - 1.0) / q
-        return (value, slope, -w2, -q * w2)[: order + 1]
+        value = -_HALF_LOG_2PI - (stirling_error(np.asarray(1.0 / q**2)) if np.ndim(q) else _stirling(q)) - square
+        return (value, _slope(v, w1, q), -w2, -q * w2)[: order + 1]
 
     def _far_square(self, z: Array, v: Array, w: Array) -> Array:
         """Half the square of zeta."""
         with np.errstate(over="ignore", invalid="ignore"):
             return np.where(np.abs(v) < _SERIES, z * z * _second(v), (w - 1.0 - v) / self._q**2)
 
+    def _of_alike(self, function: Callable[[GenGammaNoise, Array], Sequence[Array]], z: Array) -> Sequence[Array]:
+        """A function of rows (n,), of those at a time whose shapes have one sign and are all small or all not."""
+        alike = (self.Q < 0.0) + 2 * (np.abs(self.Q) < _SMALL)
+        if not np.ndim(alike) or not len(z) or (alike == alike[0]).all():
+            return function(self, z)
+        found = np.empty((3, len(z)))
+        for at in (alike == code for code in np.unique(alike)):
+            found[:, at] = function(GenGammaNoise(self.Q[at]), z[at])  # type: ignore[index]
+        return tuple(found)
+
+    @property
+    def _mirrored(self) -> bool:
+        return bool(np.all(np.less(self.Q, 0.0)))
+
     def lower_tail(self, z: Array) -> Tail:
-        if self.Q < 0.0:
-            log_p, d1, d2 = GenGammaNoise(-self.Q).upper_tail(-z)
+        return Tail(*self._of_alike(GenGammaNoise._lower, z))
+
+    def upper_tail(self, z: Array) -> Tail:
+        return Tail(*self._of_alike(GenGammaNoise._upper, z))
+
+    def _lower(self, z: Array) -> Tail:
+        if self._mirrored:
+            log_p, d1, d2 = GenGammaNoise(-self.Q)._upper(-z)
             return Tail(log_p, -d1, d2)
         return Distribution.lower_tail(self, z)
 
-    def upper_tail(self, z: Array) -> Tail:
+    def _upper(self, z: Array) -> Tail:
         """Far out on the short tail, where hazard and slope are nearly equal, their difference is formed directly."""
-        if self.Q < 0.0:
-            log_p, d1, d2 = GenGammaNoise(-self.Q).lower_tail(-z)
+        if self._mirrored:
+            log_p, d1, d2 = GenGammaNoise(-self.Q)._lower(-z)
             return Tail(log_p, -d1, d2)
-        tail = Distribution.upper_tail(self, z)
-        if (far := z > self._far).any():
-            hazard, more = self._hazard(z[far])
-            tail.d1[far], tail.d2[far] = -hazard, -hazard * more
+        far = z > self._far
+        if not far.any():
+            return Distribution.upper_tail(self, z)
+        beyond, tail = self.of_rows(z.shape, far), Tail(*(np.empty_like(z) for _ in Tail._fields))
+        hazard, more = beyond._hazard(z[far])
+        tail.log_p[far] = beyond.log_density(z[far], 0)[0] - np.log(hazard)
+        tail.d1[far], tail.d2[far] = -hazard, -hazard * more
+        if not far.all():
+            near = Distribution.upper_tail(self.of_rows(z.shape, ~far), z[~far])
+            tail.log_p[~far], tail.d1[~far], tail.d2[~far] = near
         return tail
 
     def log_cdf(self, z: Array) -> Array:
         z = np.asarray(z, dtype=np.float64)
-        return self._log_tail(z, upper=False) if self.Q >= 0.0 else self._log_tail(-z, upper=True)
+        return self._of_alike(lambda y, z: (y._log_tail(-z if y._mirrored else z, upper=y._mirrored),), z)[0]
 
     def log_sf(self, z: Array) -> Array:
         z = np.asarray(z, dtype=np.float64)
-        return self._log_tail(z, upper=True) if self.Q >= 0.0 else self._log_tail(-z, upper=False)
+        return self._of_alike(lambda y, z: (y._log_tail(-z if y._mirrored else z, upper=not y._mirrored),), z)[0]
 
     @property
     def _q(self) -> float:
-        """Q, 0 where that is as good."""
+        """Q, 0 where that is as good; of rows a number that is as good as 0."""
+        if np.ndim(self.Q):
+            return np.where(np.abs(self.Q) > _NORMAL, self.Q, _NONE)  # type: ignore[return-value]
         return self.Q if abs(self.Q) > _NORMAL else 0.0
 
     def _log_tail(self, z: Array, *, upper: bool) -> Array:
         """A log tail of the distribution with shape |Q|, each side of 0 by the tail that is small there."""
-        mirrored, out = GenGammaNoise(abs(self._q)), np.empty_like(z)
+        mirrored, out = GenGammaNoise(np.abs(self._q)), np.empty_like(z)
         for side in (False, True):
             at = (z > 0.0) == side
             if at.any():
-                own = mirrored._log_own_tail(z[at], upper=side)
+                own = mirrored.of_rows(z.shape, at)._log_own_tail(z[at], upper=side)
                 out[at] = own if side == upper else np.log1p(-np.exp(own))
         return out
 
     def _log_own_tail(self, z: Array, *, upper: bool) -> Array:
         """Log probability of lying beyond z, on its own side of 0, for Q >= 0."""
         near = z if not upper else np.minimum(z, self._far)
-        if self.Q < _SMALL:
+        if np.all(self.Q < _SMALL):
             out = self._temme(near, self.Q * near, upper=upper)
         else:
             u = 1.0 / self.Q**2
@@ -151,21 +186,24 @@ class GenGammaNoise(Distribution):
                 out = np.asarray(np.log((gammaincc if upper else gammainc)(u, x)))
             under = ~(out > _LEAST)
             if under.any():
-                front = self.log_density(z[under], 0)[0] + np.log(self.Q)
-                out[under] = front + np.log(_ratios(u, x[under]))
+                own = self.of_rows(z.shape, under)
+                front = own.log_density(z[under], 0)[0] + np.log(own.Q)
+                out[under] = front + np.log(_ratios(1.0 / np.square(own.Q), x[under]))
         far = z > self._far
         if upper and far.any():
-            out[far] = self.log_density(z[far], 0)[0] - np.log(self._hazard(z[far])[0])
+            own = self.of_rows(z.shape, far)
+            out[far] = own.log_density(z[far], 0)[0] - np.log(own._hazard(z[far])[0])
         return out
 
     @property
     def _far(self) -> float:
         """Where the continued fraction of the short tail is accurate, for Q >= 0."""
-        return min(2.5, 7.0 / max(self.Q, _NORMAL))
+        return np.minimum(2.5, 7.0 / np.maximum(self.Q, _NORMAL))
 
     def _hazard(self, z: Array) -> tuple[Array, Array]:
         """Hazard well right of the mode by a continued fraction, for Q >= 0, and what is left of it by the slope."""
-        steepness, more = -self.log_density(z, 1)[1], np.zeros_like(z)
+        v, more = self._q * z, np.zeros_like(z)
+        steepness = -_slope(v, steep(v)[1], self._q) if np.all(self._q) else z
         for n in range(_DEPTH, 0, -1):
             more = n * (1.0 - n * self.Q**2) / (steepness + self.Q * (2.0 * n + 1.0) + more)
         return steepness + self.Q + more, self.Q + more
@@ -233,6 +271,16 @@ class GenGammaNoise(Distribution):
 _LARGEST = 300.0
 
 
+@lru_cache(maxsize=1024)
+def _stirling(q: float) -> float:
+    return float(stirling_error(np.array(1.0 / q**2)))
+
+
+def _slope(v: Array, w: Array, q: float | Array) -> Array:
+    """Slope of the log density, with v of q z and w its exponential."""
+    return np.asarray(-np.where(np.abs(v) < 1.0, np.expm1(np.clip(v, -1.0, 1.0)), w - 1.0) / q)
+
+
 def _second(v: Array) -> Array:
     """``(e^v - 1 - v) / v^2``."""
     near = np.abs(v) < _SERIES
@@ -258,7 +306,7 @@ def _temme_terms(eta: Array, v: Array) -> tuple[Array, Array]:
     return np.where(near, np.polyval(_C0[::-1], short), c0), np.where(near, np.polyval(_C1[::-1], short), c1)
 
 
-def _ratios(u: float, x: Array) -> Array:
+def _ratios(u: float | Array, x: Array) -> Array:
     """``1 + x/(u + 1) + x^2/((u + 1)(u + 2)) + ...`` for x well below u."""
     total, term = np.ones_like(x), np.ones_like(x)
     for n in range(1, _MOST_TERMS):

@@ -52,6 +52,7 @@ class Distribution:
     bends: ClassVar[tuple[float, ...]] = (0.0,)  # where log densities and tails bend
     shape_name: ClassVar[str | None] = None  # of its one shape parameter
     shape_positive: ClassVar[bool] = True  # then its logarithm is what moves in a search
+    shape_by_row: ClassVar[bool] = False  # whether density and tails may have an array of shapes, one of each row
     shape_range: ClassVar[tuple[float, float]] = (0.0, np.inf)  # within which it is looked for
     shape_starts: ClassVar[tuple[float, ...]] = ()  # values to look from beside its own
     shape_limits: ClassVar[tuple[str, str]] = ("", "")  # what the ends of the range stand for, where it may be held
@@ -109,8 +110,10 @@ class Distribution:
         """The shape as it moves in a search: its logarithm where it is positive."""
         return float(np.log(self.shape)) if self.shape_positive else self.shape
 
-    def at_coordinate(self, x: float) -> Distribution:
-        """The distribution with another shape, given as `coordinate`."""
+    def at_coordinate(self, x: Any) -> Distribution:
+        """The distribution with another shape, given as `coordinate`, or those of rows, given as an array."""
+        if np.ndim(x):
+            return self.with_shape(np.exp(x) if self.shape_positive else x)
         return self.with_shape(float(np.exp(x)) if self.shape_positive else float(x))
 
     @classmethod
@@ -198,13 +201,14 @@ class Distribution:
         shape, a, b = a.shape, a.ravel(), b.ravel()
         right, left = np.isposinf(b), np.isneginf(a)
         out = np.where(np.isposinf(a) | np.isneginf(b), -np.inf, 0.0)
-        for at, end, tail in ((right & np.isfinite(a), a, self.log_sf), (left & np.isfinite(b), b, self.log_cdf)):
+        for at, end, upper in ((right & np.isfinite(a), a, True), (left & np.isfinite(b), b, False)):
             if at.any():
-                out[at] = tail(end[at])
+                own = self.of_rows(a.shape, at)
+                out[at] = own.log_sf(end[at]) if upper else own.log_cdf(end[at])
         rest = ~(right | left)
         if rest.any():
             known = b[rest] - a[rest] if width is None else width.ravel()[rest]
-            out[rest] = self._log_interval(a[rest], b[rest], known)
+            out[rest] = self.of_rows(a.shape, rest)._log_interval(a[rest], b[rest], known)
         return out.reshape(shape)
 
     def _log_interval(self, a: Array, b: Array, width: Array) -> Array:
@@ -216,7 +220,7 @@ class Distribution:
             out = np.where(np.isneginf(near), -np.inf, log_difference(near, far))
         close = np.flatnonzero((far - near > _CLOSE) & np.isfinite(near))
         if len(close):
-            weight = self.narrow_rule(a[close], width[close])[1]
+            weight = self.of_rows(a.shape, close).narrow_rule(a[close], width[close])[1]
             top = weight.max(axis=0)
             out[close] = top + np.log(np.exp(weight - top).sum(axis=0))
         return out

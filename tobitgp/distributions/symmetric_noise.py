@@ -13,7 +13,7 @@ DLMF 8.17 and 15.6.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import (
@@ -209,6 +209,7 @@ class StudentNoise(Distribution):
     df: float = 4.0
     name: ClassVar[str] = "student"
     shape_name: ClassVar[str | None] = "df"
+    shape_by_row: ClassVar[bool] = True
     shape_range: ClassVar[tuple[float, float]] = (0.05, 1000.0)
     shape_starts: ClassVar[tuple[float, ...]] = (30.0,)
     farthest: ClassVar[float] = 1e300  # tails fall by powers, so that probabilities out there are no small numbers
@@ -239,7 +240,8 @@ class StudentNoise(Distribution):
 
     def log_cdf(self, z: Array) -> Array:
         """See `Distribution`; from a table where there are many points."""
-        return tabulated_log_cdf(self.df)(z) if z.size > _MANY else student_t.log_cdf(z, self.df)
+        many = z.size > _MANY and not np.ndim(self.df)
+        return tabulated_log_cdf(self.df)(z) if many else student_t.log_cdf(z, self.df)
 
     def log_sf(self, z: Array) -> Array:
         return self.log_cdf(-z)
@@ -273,6 +275,9 @@ class StudentNoise(Distribution):
 
     def with_shape(self, value: float) -> StudentNoise:
         return StudentNoise(value)
+
+    def of_rows(self, shape: tuple[int, ...], rows: Any) -> Distribution:
+        return self if not np.ndim(self.df) else StudentNoise(np.broadcast_to(self.df, shape)[rows])
 
     def steepness(self, z: Array) -> Array:
         """The largest, since that at z says nothing of what lies before it."""

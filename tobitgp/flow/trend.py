@@ -250,11 +250,11 @@ def summarise(trend: FlowNormalised) -> Any:
         left += [("Samples:", str(len(samples.q))), ("Discharges outside:", f"{trend.outside:.1%} of days")]
         right += [("Serial correlation:", shown)]
     contrasts = Section(
-        ["", *(name.replace("_", " ") for name in trend.contrasts.columns)],
+        ["Changes", *(name.replace("_", " ") for name in trend.contrasts.columns)],
         [[f"{a} to {b}", *map(number, row)] for (a, b), row in zip(*_rows(trend.contrasts), strict=True)],
     )
     periods = Section(
-        ["", *(name.replace("_", " ") for name in table.columns)],
+        ["Periods", *(name.replace("_", " ") for name in table.columns)],
         [[str(a), *map(number, row)] for a, row in zip(*_rows(table), strict=True)][:_MOST],
     )
     notes = [

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from tobitgp.data.arrays import Problem
 from tobitgp.data.standardisation import Measured
 from tobitgp.errors import ApproximationWarning, BoundaryWarning, SpecError, user_level
 from tobitgp.formula.spec import GPTerm
-from tobitgp.inference.batches import Batches
 from tobitgp.inference.evidence import COARSE
 from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.hyperparameters import LOG_BOUND, Parameters, words_for_little_noise
@@ -69,33 +68,6 @@ def central_composite(k: int, instead: str = "method=tg.EP(hyper='maximize')") -
     points = [np.zeros((1, k)), *(np.sqrt(s) * outer for s in square)]
     weights = [[1.0 - mass.sum()], *(m * np.exp(0.5 * s) * part for s, m in zip(square, mass, strict=True))]
     return np.concatenate(points), np.concatenate(weights)
-
-
-class Step(NamedTuple):
-    """What a search reports after each evaluation."""
-
-    stage: str
-    evaluations: int  # in this stage so far
-    value: float  # log posterior density found
-    passes: int = 0  # over the data, in this stage so far
-    rows: int = 0  # of each pass
-    left: int | None = None  # evaluations that usually follow until the end of the search
-
-
-OnStep = Callable[[Step], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How to search."""
-
-    integrate: bool | None = None  # average over hyper-parameters; None: where rows and nodes are few enough
-    n_starts: int = 2
-    max_iter: int = 200  # of each L-BFGS run
-    tol: float | None = None  # nats a Newton step may still gain at the end
-    rng: int | np.random.Generator | None = None  # chooses the rows of the first search where there are many
-    near: Array | None = None  # (k, k), covariance of theta about its start, where that is a maximum of nearly the same
-    batches: Batches | None = None  # steps by batches of rows, where asked for
 
 
 @dataclass(frozen=True, slots=True)

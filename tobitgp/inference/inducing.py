@@ -15,10 +15,11 @@ import numpy as np
 
 from tobitgp.inference.evidence_ascent import Objective, climb
 from tobitgp.inference.feature_posterior import FeaturePosterior
-from tobitgp.inference.fitted import Settings, Task
+from tobitgp.inference.fitted import Task
 from tobitgp.inference.hyperparameters import Parameters
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import cut
+from tobitgp.inference.search_settings import Settings
 from tobitgp.inference.site_updates import ended
 from tobitgp.inference.vi import VIUpdates
 from tobitgp.priors.kernel_block import GPPrior, KernelBlock

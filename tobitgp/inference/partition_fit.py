@@ -29,9 +29,6 @@ from tobitgp.inference.fitted import (
     MAX_DIMENSION,
     FittedGP,
     FitTrace,
-    OnStep,
-    Settings,
-    Step,
     Task,
     central_composite,
 )
@@ -45,6 +42,7 @@ from tobitgp.inference.noise_free import NoiseFreeSearch
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, cut_parts, examples
 from tobitgp.inference.rebuilt import following, together
 from tobitgp.inference.search import NATS, Search, warn
+from tobitgp.inference.search_settings import OnStep, Settings, Step
 from tobitgp.inference.site_updates import ended
 from tobitgp.inference.stochastic import StochasticSearch
 from tobitgp.inference.structured import gain_of_neighbours

@@ -25,7 +25,7 @@ from tobitgp.inference.evidence_ascent import (
     whitening,
 )
 from tobitgp.inference.feature_posterior import FeaturePosterior
-from tobitgp.inference.fitted import OnStep, Settings, Step, Task, some_rows
+from tobitgp.inference.fitted import Task, some_rows
 from tobitgp.inference.fixed_point import Kept, find_posterior, seed
 from tobitgp.inference.frozen import Frozen
 from tobitgp.inference.inducing import move_inducing
@@ -34,6 +34,7 @@ from tobitgp.inference.method import EPUpdates, Method, loosened
 from tobitgp.inference.multistart import APART, LOOSE, Growth, likely_precisions
 from tobitgp.inference.partitioned import PartitionedRows, cut
 from tobitgp.inference.screening import MOST_LOADINGS, MoveKind, ScaleCandidate, screen
+from tobitgp.inference.search_settings import OnStep, Settings, Step
 from tobitgp.inference.structured import CHECKED, gain_of_neighbours, gain_of_parameters
 from tobitgp.inference.vi import VIUpdates
 from tobitgp.likelihoods.censoring_noise import with_side_noises

@@ -13,13 +13,14 @@ from tobitgp.errors import NumericalError
 from tobitgp.inference import site_updates
 from tobitgp.inference.batches import batches
 from tobitgp.inference.evidence_ascent import EvidenceMaximum, ascend_with
-from tobitgp.inference.fitted import OnStep, Settings, Step, Task
+from tobitgp.inference.fitted import Task
 from tobitgp.inference.frozen import Frozen, KnownMoments
 from tobitgp.inference.method import Method
 from tobitgp.inference.multistart import value_of
 from tobitgp.inference.natural_steps import BatchModel, RowSums, StepState, follow_kernels
 from tobitgp.inference.partitioned import RowPartition
 from tobitgp.inference.search import BFGS_STEPS, CAP, GROWN_ROWS, ROUGHER, RUNS, SAMPLE_ROWS, Search, near_enough
+from tobitgp.inference.search_settings import OnStep, Settings, Step
 from tobitgp.numerics.sampling import generator
 from tobitgp.priors.level_curves import LevelCurvesBlock
 from tobitgp.typing import Array

@@ -16,8 +16,9 @@ from tobitgp.kinds.power_process import fit_boxcox_process
 from tobitgp.kinds.process import Evidence
 from tobitgp.kinds.transformed_rows import above_zero
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.likelihoods.families import BOXCOX, BoxCox, is_boxcox, read_power
+from tobitgp.likelihoods.families import BOXCOX, BoxCox, read_power
 from tobitgp.options import FitOptions, refuse_with_mle, refuse_without_mle
+from tobitgp.results.likelihood.boxcox_results import BoxCoxResults
 from tobitgp.results.process.boxcox_process_results import BoxCoxGPResults
 
 _WHY = "is not supported with family='boxcox'."
@@ -37,9 +38,6 @@ class PowerRows(Rows):
 class PowerTransformation(Kind):
     """``family="boxcox"``."""
 
-    def claims(self, call: Call) -> bool:
-        return is_boxcox(call.family)
-
     def read(self, call: Call) -> PowerRows:
         call.refuse(("cure", "var_weights", "id", "censored"), _WHY)
         rows = read_rows(replace(call, family="lognormal")).gathered()
@@ -52,7 +50,7 @@ class PowerTransformation(Kind):
     def maximum(self, rows: PowerRows, asked: FitOptions) -> Any:
         refuse_with_mle(asked)
         fitter = partial(fit_boxcox, rows.spec, rows.training, rows.covariates(), rows.columns, power=rows.power)
-        return fit_maximum(rows, asked, fitter, fixed=asked.fixed)
+        return fit_maximum(rows, asked, BoxCoxResults, fitter, fixed=asked.fixed)
 
     def posterior(self, rows: PowerRows, asked: FitOptions) -> Any:
         refuse_without_mle(asked.cov_type, asked.cov_kwds)

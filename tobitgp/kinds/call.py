@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -20,12 +20,13 @@ from tobitgp.formula import parse_formula
 from tobitgp.formula.functions import NamedFunctions
 from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.formula.spec import CureSpec, ModelSpec
-from tobitgp.kinds.mixture_fit import refuse_with_mixture
 from tobitgp.likelihoods import Family
-from tobitgp.mixture.family import MixtureFamily
 from tobitgp.options import choose_family, refuse_var_weights, refuse_with_cure
 from tobitgp.results.paths import read_subjects
 from tobitgp.results.views import COUNTS, keep_covariates, plain_text
+
+if TYPE_CHECKING:
+    from tobitgp.mixture.family import MixtureFamily
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +193,8 @@ def read_rows(call: Call, complete: Callable[[ModelSpec, Any, list[Any]], ModelS
     spec = parse_formula(call.formula, columns, call.functions)
     family = choose_family(call.family, spec)
     if spec.mixture is not None:
+        from tobitgp.kinds.mixture_fit import refuse_with_mixture
+
         refuse_with_mixture({"sigma": call.sigma, "var_weights": call.var_weights})
     scale = None
     if call.sigma is not None:

@@ -11,17 +11,16 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import DataError, FormulaError, SpecError, user_level
-from tobitgp.formula.competing_risks import Cause, CauseFormula, read_causes
+from tobitgp.formula.competing_risks import Cause, CauseFormula
 from tobitgp.formula.parse import as_written
 from tobitgp.kinds.call import Call, Rows
-from tobitgp.kinds.kind import Kind, claimed
+from tobitgp.kinds.cause_columns import CENSORED, are_codes, written_causes
+from tobitgp.kinds.kind import Claim, Kind, claimed
 from tobitgp.options import FitOptions
 from tobitgp.results.competing.competing_parts import CompetingParts, SeenCauses
 from tobitgp.results.competing.competing_results import CompetingRisksResults
 
-CENSORED = "censored"
 _CODES = "causes are whole numbers (0: censored), text ('censored') or categories (the first: censored)"
-_Written = Mapping[Cause | None, CauseFormula]
 
 
 @dataclass(frozen=True)
@@ -66,17 +65,14 @@ class RowsByCause(Rows):
 class Causes(Kind):
     """``Surv(time, cause)`` with a column of causes, each of which has a model of one of these kinds."""
 
-    kinds: tuple[Kind, ...]
+    claims: tuple[Claim, ...]
     by_cause = True
-
-    def claims(self, call: Call) -> bool:
-        return _read(call) is not None
 
     def read(self, call: Call) -> Rows | RowsByCause:
         """The rows of all causes, or those of one alone; warns once of what all warn of."""
         why = "is not supported with competing risks: events of other causes are censoring."
         call.refuse(("censored",), why)
-        found = _read(call)
+        found = written_causes(call)
         assert found is not None
         written, data = found
         first = next(iter(written.values()))
@@ -97,7 +93,7 @@ class Causes(Kind):
                     for name, value in (("family", call.family), ("cure", call.cure))
                 }
                 own = replace(call, formula=text.of(cause), data=data, **given)
-                kind, own = claimed(own, self.kinds)
+                kind, own = claimed(own, self.claims)
                 try:
                     by_cause[cause] = kind, kind.read(own)
                 except FormulaError as error:
@@ -137,50 +133,6 @@ def _of(cause: Cause, causes: tuple[Cause, ...], given: Mapping[Any, Any], name:
     return given[cause]
 
 
-def _read(call: Call) -> tuple[Mapping[Cause | None, CauseFormula], pd.DataFrame] | None:
-    """Formulas whose event is a column of causes, one for all (None) or one for each, and the data; None of others."""
-    formula, data = call.formula, call.data
-    by_cause = isinstance(formula, Mapping)
-    written = {cause: read_causes(text) for cause, text in (formula if by_cause else {None: formula}).items()}
-    shared = {one and (one.times, one.column, one.censored, one.all_seen) for one in written.values()}
-    if by_cause and (len(shared) != 1 or None in shared):
-        raise FormulaError(
-            "formula= by cause must have one formula for each cause, all with the same Surv(time, cause) on the "
-            "left-hand side of '~'."
-        )
-    first = next(iter(written.values()))
-    if first is None:
-        return None
-    if not isinstance(data, pd.DataFrame | Mapping) or first.column not in data:
-        if by_cause or first.censored is not None or first.all_seen:
-            raise SpecError(f"Competing risks are fitted in memory. Give a DataFrame with a column {first.column!r}.")
-        return None
-    try:
-        frame = pd.DataFrame(data)
-        several = holds_causes(frame[first.column]) or first.censored is not None or first.all_seen
-    except (TypeError, ValueError, AttributeError):  # no table of columns, which read_rows says in words
-        return None
-    return (written, frame) if several or by_cause else None  # type: ignore[return-value]
-
-
-def holds_causes(column: pd.Series[Any]) -> bool:
-    """Whether a column of events holds several causes, or one in words next to 'censored'."""
-    present = column.dropna().infer_objects()
-    if pd.api.types.is_bool_dtype(present) or present.nunique() < 2:
-        return False
-    if pd.api.types.is_numeric_dtype(present):
-        return present.nunique() > 2 and _are_codes(present)
-    if isinstance(present.dtype, pd.CategoricalDtype) and not (present == present.cat.categories[0]).any():
-        return True  # the first category means censored, and no one was
-    return present.nunique() > 2 or CENSORED in present.to_numpy(dtype=object)
-
-
-def _are_codes(values: pd.Series[Any]) -> bool:
-    """Whether numbers are whole and not negative."""
-    numbers = values.to_numpy(dtype=np.float64)
-    return bool(((numbers >= 0.0) & (numbers % 1.0 == 0.0)).all())
-
-
 def read_levels(column: pd.Series[Any], written: CauseFormula) -> tuple[tuple[Cause, ...], Cause | None]:
     """Causes in a column, and its value of censored rows, None where no one is said to be censored."""
     name, given = written.column, written.censored
@@ -196,7 +148,7 @@ def read_levels(column: pd.Series[Any], written: CauseFormula) -> tuple[tuple[Ca
         censored = known[0] if given is None else given
     elif pd.api.types.is_numeric_dtype(present):
         values = np.unique(present.to_numpy(dtype=np.float64))
-        if not _are_codes(present):
+        if not are_codes(present):
             listed = ", ".join(f"{value:g}" for value in values[:6])
             raise DataError(f"The column {name!r} must hold causes, not {listed}; {_CODES}.")
         levels, censored = [int(value) for value in values], 0 if given is None else given

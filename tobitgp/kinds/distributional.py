@@ -104,7 +104,7 @@ class DistributionalParts(LikelihoodParts):
     @property
     def latency_words(self) -> str:
         """Quantities that the coefficients describe."""
-        return "log times" if self.baseline is None else "log hazards (or odds, or probits)"
+        return {None: "log times", "hazard": "log hazards", "odds": "log odds", "probit": "probits"}[self.link]
 
     @property
     def place_of_scale(self) -> int | None:  # type: ignore[override]

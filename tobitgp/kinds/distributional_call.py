@@ -17,10 +17,11 @@ from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.distributional import check_formulas, fit_rows, row_model
 from tobitgp.kinds.kind import Kind, fit_maximum
 from tobitgp.kinds.parametric import LINKS, baseline_of
-from tobitgp.likelihoods import FAMILIES, Family
+from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.families import is_boxcox
 from tobitgp.options import FitOptions, refuse_with_mle
 from tobitgp.results.hazards.cells import PH, is_parametric
+from tobitgp.results.likelihood.row_results import results_of_rows
 
 _SHAPES = {"weibull": WeibullBaseline(), "gompertz": GompertzBaseline(), "spline": SplineBaseline((0.0, 1.0, 2.0))}
 
@@ -50,11 +51,6 @@ class Distributional(Kind):
     """``formulas=`` of parameters that other kinds do not read, and parameters of a family's own."""
 
     has_posterior = False
-
-    def claims(self, call: Call) -> bool:
-        of_baseline = isinstance(call.family, PH) and is_parametric(call.family)
-        own = isinstance(call.family, str) and call.family in FAMILIES and FAMILIES[call.family].rows is not None
-        return call.formulas is not None or (of_baseline and call.cure is not None) or own
 
     def read(self, call: Call) -> ParameterRows:
         family = call.family
@@ -92,7 +88,7 @@ class Distributional(Kind):
         own["baseline_of"] = None if rows.hazard is None else partial(baseline_of, rows.hazard)
         own["formula"] = "" if rows.written is None else rows.written.formula
         read = rows.spec, rows.training, rows.noise, rows.covariates(), rows.columns
-        return fit_maximum(rows, asked, partial(fit_rows, *read, **own), fixed=asked.fixed)
+        return fit_maximum(rows, asked, results_of_rows, partial(fit_rows, *read, **own), fixed=asked.fixed)
 
     def posterior(self, rows: ParameterRows, asked: FitOptions) -> Any:
         raise SpecError(

@@ -14,14 +14,15 @@ import pandas as pd
 from tobitgp.data.row_weights import warn_fractions
 from tobitgp.data.sources import refuse_partitioned
 from tobitgp.distributions.piecewise import band_of
+from tobitgp.engines import single_blas_thread
 from tobitgp.errors import ApproximationWarning, ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula.hazard_formula import CELL, TIME, WEIGHT, HazardFormula, read_hazards
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import EPUpdates
 from tobitgp.inference.assembly import GPModel
-from tobitgp.inference.fitted import Settings
 from tobitgp.inference.given_parameters import GivenParameters
 from tobitgp.inference.hyperparameters import SIGMA
+from tobitgp.inference.search_settings import Settings
 from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.kind import Kind
 from tobitgp.kinds.parametric_call import HazardRows, refuse_with_hazards
@@ -155,9 +156,6 @@ class Hazards(Kind):
 
     hazards = True
 
-    def claims(self, call: Call) -> bool:
-        return isinstance(call.family, PH) or call.family is PH or call.family == PH.name
-
     def read(self, call: Call) -> CellRows:
         refuse_with_hazards(call)
         refuse_partitioned(call.data, "family='ph' with pieces or a process over time is fitted", call.engine)
@@ -207,13 +205,16 @@ class Hazards(Kind):
         warn_fractions(known.fractions, known.nobs, "family=tg.PH('spline') with cov_type='HC0' or 'cluster'")
         _warn_of_ties(rows.risk)
         fitter = CellFitter(rows.written, rows.hazard, frame, processes, rows.risk, rows.call.functions, asked)
-        cells, cuts = _fit(fitter)
+        with single_blas_thread():
+            cells, cuts = _fit(fitter)
         facts = rows.training.facts(named_columns([rows.spec], rows.columns), frame)
         begins = first_entries(frame, rows.risk, rows.written.stratum)
         read = rows.spec, rows.training.state, facts, rows.written, rows.hazard, cuts, begins, cells.parts
         subjects = subjects_of(rows.subject, rows.training.response.weight)
         parts = HazardParts(*read, rows.training, frame, **subjects)
-        found = HazardResults(replace(parts, few=skewed_coefficients(HazardResults(parts))))
+        with single_blas_thread():
+            skewed = skewed_coefficients(HazardResults(parts))
+        found = HazardResults(replace(parts, few=skewed))
         found._data = rows.call.data
         return found
 

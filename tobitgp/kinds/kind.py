@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from tobitgp.data.outcome import warn_outlier
 from tobitgp.data.prepare import GatheredData, PartitionedData, Prepared, TrainingData
 from tobitgp.data.row_weights import warn_fractions
 from tobitgp.errors import SpecError
-from tobitgp.inference.fitted import Step
+from tobitgp.imports import uncollected
+from tobitgp.inference.search_settings import Step
 from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.fit_arguments import check_covariance
 from tobitgp.kinds.likelihood import LikelihoodParts
-from tobitgp.kinds.process import Evidence
 from tobitgp.kinds.progress import progress_bar
 from tobitgp.likelihoods import Family
 from tobitgp.numerics.linear_algebra import breakdown_in_words
 from tobitgp.options import FitOptions, choose_family, means_mle, method_for, read_robust
-from tobitgp.results.likelihood.kinds import results_of
+
+if TYPE_CHECKING:
+    from tobitgp.kinds.process import Evidence
+
+NO_POSTERIOR = "which does not use method=, priors= and start= of a posterior."
 
 
 class Kind:
@@ -30,10 +35,6 @@ class Kind:
     takes_rescor = False  # whether ``rescor=`` says something of it
     hazards = False  # whether subjects of ``id=`` add up their hazards
     by_cause = False  # whether ``family=`` and ``cure=`` may be dicts by cause
-
-    def claims(self, call: Call) -> bool:
-        """Whether a call is of this kind."""
-        raise NotImplementedError
 
     def read(self, call: Call) -> Any:
         """The rows of a call."""
@@ -73,10 +74,29 @@ class Kind:
         )
 
 
-def claimed(call: Call, kinds: tuple[Kind, ...]) -> tuple[Kind, Call]:
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Which calls are of a kind, and where that is: its code is imported at the first call of its own."""
+
+    holds: Callable[[Call], bool]
+    home: str  # file in this folder
+    name: str
+    arguments: tuple[Any, ...] = ()
+    by_cause: bool = False  # whether it reads calls with dicts by cause
+
+    def kind(self) -> Kind:
+        """The kind of fit."""
+        with uncollected():
+            home = import_module(f"tobitgp.kinds.{self.home}")
+        found: Kind = getattr(home, self.name)(*self.arguments)
+        return found
+
+
+def claimed(call: Call, claims: tuple[Claim, ...]) -> tuple[Kind, Call]:
     """The first of several kinds that claims a call, and the call as this kind reads it."""
-    calls = ((kind, call if kind.by_cause else call.in_short()) for kind in kinds)
-    kind, call = next((kind, own) for kind, own in calls if kind.claims(own))
+    calls = ((claim, call if claim.by_cause else call.in_short()) for claim in claims)
+    claim, call = next((claim, own) for claim, own in calls if claim.holds(own))
+    kind = claim.kind()
     for name, value in (("family", call.family), ("cure", call.cure)):
         if isinstance(value, Mapping) and not kind.by_cause:
             raise SpecError(f"{name}= by cause requires competing risks, e.g. Surv(time, cause) ~ x.")
@@ -85,7 +105,14 @@ def claimed(call: Call, kinds: tuple[Kind, ...]) -> tuple[Kind, Call]:
     return kind, call
 
 
-def fit_maximum(rows: Rows, asked: FitOptions, fitter: Callable[..., Any], clusters: Any = None, **options: Any) -> Any:
+def fit_maximum(
+    rows: Rows,
+    asked: FitOptions,
+    results: Callable[[Any], Any],
+    fitter: Callable[..., Any],
+    clusters: Any = None,
+    **options: Any,
+) -> Any:
     """Results of what a fitter finds at a maximum."""
     how = {"cov_type": asked.cov_type, "max_iter": asked.max_iter, **options}
     gathered = isinstance(rows.read, GatheredData)
@@ -103,7 +130,7 @@ def fit_maximum(rows: Rows, asked: FitOptions, fitter: Callable[..., Any], clust
             parts = replace(parts, llnull=_null(parts)).without_rows()
         if on_step is not None:
             on_step(Step("newton", parts.maximum.iterations, parts.llf, rows=rows.read.found.n))
-    return results_of(parts)
+    return results(parts)
 
 
 def _null(parts: LikelihoodParts) -> float:

@@ -11,7 +11,7 @@ import pandas as pd
 from tobitgp.data.sources import refuse_partitioned
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula import parse_formula
-from tobitgp.formula.latent import LatentFormula, is_latent, read_latent
+from tobitgp.formula.latent import LatentFormula, read_latent
 from tobitgp.kinds.call import Call
 from tobitgp.kinds.kind import Kind
 from tobitgp.kinds.local_bound import INDUCING, MOST_ITERATIONS, STARTS, TOLERANCE, local_bound, reporter, units
@@ -44,9 +44,6 @@ class LatentRows(ResponsesOnly):
 
 class Latent(Kind):
     """``mvbind(y1, y2) ~ gp(latent(2))``."""
-
-    def claims(self, call: Call) -> bool:
-        return is_latent(call.formula)
 
     def read(self, call: Call) -> LatentRows:
         alone = ("id", "cure", "formulas", "sigma", "weights", "var_weights", "functions", "censored", "missing")

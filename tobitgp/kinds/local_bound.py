@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tobitgp.errors import SpecError
-from tobitgp.inference.fitted import Step
+from tobitgp.inference.search_settings import Step
 from tobitgp.method_settings import VI
 from tobitgp.method_value import given_settings, short_text
 from tobitgp.options import FitOptions

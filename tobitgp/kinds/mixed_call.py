@@ -22,9 +22,6 @@ from tobitgp.results.hazards.cells import PH
 class MixedRegressions(Distributional):
     """``mixture(k, terms)``."""
 
-    def claims(self, call: Call) -> bool:
-        return read_mixed(call.formula) is not None
-
     def read(self, call: Call) -> ParameterRows:
         written = read_mixed(call.formula)
         assert written is not None

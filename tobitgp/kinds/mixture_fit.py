@@ -19,7 +19,7 @@ from tobitgp.data.partition import DataPartition, naming
 from tobitgp.data.prepare import PartitionedData, TrainingData
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.inference.fitted import Step
+from tobitgp.inference.search_settings import Step
 from tobitgp.kinds.mixture import MixtureParts, Tried, known_ends, warn_without_errors
 from tobitgp.kinds.mixture_start import read_mixture_start
 from tobitgp.method_value import MethodValue, spelled

@@ -19,7 +19,8 @@ from tobitgp.kinds.parametric import LINKS, fit_parametric
 from tobitgp.method_settings import MLE
 from tobitgp.method_value import MethodValue, spelled
 from tobitgp.options import FitOptions, refuse_with_mle
-from tobitgp.results.hazards.cells import PH, AtRisk, baseline_size, check_subjects, is_parametric
+from tobitgp.results.hazards.cells import PH, AtRisk, baseline_size, check_subjects
+from tobitgp.results.likelihood.parametric_results import ParametricHazardResults
 from tobitgp.results.paths import holds_parts
 
 
@@ -57,9 +58,6 @@ class ParametricHazards(Kind):
     hazards = True
     has_posterior = False
 
-    def claims(self, call: Call) -> bool:
-        return isinstance(call.family, PH) and is_parametric(call.family)
-
     def read(self, call: Call) -> BaselineRows:
         refuse_with_hazards(call)
         written, hazard = read_hazards(call.formula), call.family
@@ -90,7 +88,7 @@ class ParametricHazards(Kind):
             )
         read = rows.spec, rows.training, rows.hazard, rows.written, rows.covariates(), rows.columns
         fitter = partial(fit_parametric, *read, frailty=rows.frailty, subject=rows.subject)
-        return fit_maximum(rows, asked, fitter, clusters, fixed=asked.fixed, start=asked.start)
+        return fit_maximum(rows, asked, ParametricHazardResults, fitter, clusters, fixed=asked.fixed, start=asked.start)
 
     def posterior(self, rows: BaselineRows, asked: FitOptions) -> Any:
         """Raise an error for options of a posterior, except for starting values."""

@@ -19,8 +19,9 @@ from tobitgp.errors import BoundaryWarning, user_level
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import Method
 from tobitgp.inference.assembly import GPModel
-from tobitgp.inference.fitted import FittedGP, Settings, Step
+from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.given_parameters import GivenParameters
+from tobitgp.inference.search_settings import Settings, Step
 from tobitgp.kinds.boxcox import refuse_power
 from tobitgp.kinds.process import Process, ProcessParts, ScaledFit, fit_process
 from tobitgp.kinds.transformed_rows import LEAST_POWER, holds_zeros, log_jacobian, transformed

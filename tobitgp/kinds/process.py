@@ -25,11 +25,12 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import Method
 from tobitgp.inference.assembly import GPModel, Plan, plan_rows
 from tobitgp.inference.feature_posterior import NO_SITES
-from tobitgp.inference.fitted import FittedGP, Settings, Step, Task, warn_coarse, warn_unidentified
+from tobitgp.inference.fitted import FittedGP, Task, warn_coarse, warn_unidentified
 from tobitgp.inference.given_parameters import GivenParameters
 from tobitgp.inference.pair_rules import RULES
 from tobitgp.inference.partition_fit import assemble_partitions, evaluate, fit_gp
 from tobitgp.inference.partitioned import PartitionedRows
+from tobitgp.inference.search_settings import Settings, Step
 from tobitgp.inference.soundness import process_inconsistencies
 from tobitgp.kinds.transformed_rows import above_zero, row_jacobians, transformed_response, transformed_values
 from tobitgp.kinds.without_noise import asks_for_none, check_request, with_places

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tobitgp.errors import SpecError
-from tobitgp.inference.fitted import OnStep, Step
+from tobitgp.inference.search_settings import OnStep, Step
 
 if TYPE_CHECKING:
     from tqdm.std import tqdm

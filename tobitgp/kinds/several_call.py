@@ -12,7 +12,7 @@ import pandas as pd
 from tobitgp.data.sources import refuse_partitioned
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula import parse_formula
-from tobitgp.formula.mvbind import is_wide, read_wide
+from tobitgp.formula.mvbind import read_wide
 from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.kind import Kind
 from tobitgp.kinds.regression_call import Regression
@@ -102,9 +102,6 @@ class Several(Kind):
     """``mvbind(y1, y2) ~ ...``."""
 
     takes_rescor = True
-
-    def claims(self, call: Call) -> bool:
-        return is_wide(call.formula)
 
     def read(self, call: Call) -> StackedRows:
         call.refuse(("id", "cure", "formulas"), "requires one response and is not supported with mvbind(...).")

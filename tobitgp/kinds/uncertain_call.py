@@ -10,7 +10,7 @@ import numpy as np
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.sources import refuse_partitioned
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
-from tobitgp.formula.uncertain import is_measured, measured_term
+from tobitgp.formula.uncertain import measured_term
 from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.kind import Kind
 from tobitgp.kinds.local_bound import MOST_ITERATIONS, TOLERANCE, local_bound, reporter, units
@@ -35,9 +35,6 @@ _LEAST, _STARTS = 3, 3
 
 class UncertainInput(Kind):
     """``y ~ gp(x, se=sx)``."""
-
-    def claims(self, call: Call) -> bool:
-        return is_measured(call.formula)
 
     def read(self, call: Call) -> Rows:
         alone = ("id", "cure", "formulas", "sigma", "weights", "var_weights")

@@ -15,8 +15,8 @@ from tobitgp.data.sources import refuse_partitioned
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula import parse_formula
-from tobitgp.formula.vector_formula import VectorFormula, is_vectors, read_vectors
-from tobitgp.inference.fitted import Step
+from tobitgp.formula.vector_formula import VectorFormula, read_vectors
+from tobitgp.inference.search_settings import Step
 from tobitgp.kinds.call import Call
 from tobitgp.kinds.kind import Kind
 from tobitgp.kinds.mixture import Tried
@@ -50,9 +50,6 @@ class Vectors(Kind):
     """``mvbind(y1, y2) ~ mixture(3)``."""
 
     has_posterior = False
-
-    def claims(self, call: Call) -> bool:
-        return is_vectors(call.formula)
 
     def read(self, call: Call) -> VectorCallRows:
         alone = ("id", "cure", "formulas", "sigma", "var_weights", "functions", "censored", "missing")

@@ -235,17 +235,19 @@ def _interval(distribution: Distribution, a: Array, b: Array, r: Array, sigma: A
     out = Terms(*(np.empty_like(a) for _ in Terms._fields))
     left = b <= -a if distribution.symmetric else distribution.log_cdf(b) <= distribution.log_sf(a)
     narrow = np.zeros(a.shape, dtype=np.bool_)
-    for side, near, far, tail in ((left, b, a, distribution.lower_tail), (~left, a, b, distribution.upper_tail)):
+    for side, near, far, lower in ((left, b, a, True), (~left, a, b, False)):
         at = np.flatnonzero(side)
         if not len(at):
             continue
+        own = distribution.of_rows(a.shape, at)
+        tail = own.lower_tail if lower else own.upper_tail
         P, Q = _chain(near[at], *tail(near[at]), sigma[at]), _chain(far[at], *tail(far[at]), sigma[at])
         wide = Q.value - P.value <= _NARROW
         narrow[at[~wide]] = True
         _fill(out, at[wide], _difference(Terms(*(t[wide] for t in P)), Terms(*(t[wide] for t in Q))))
     at = np.flatnonzero(narrow)
     if len(at):
-        _fill(out, at, _louis(distribution, a[at] + r[at], r[at], sigma[at]))
+        _fill(out, at, _louis(distribution.of_rows(a.shape, at), a[at] + r[at], r[at], sigma[at]))
     return out
 
 

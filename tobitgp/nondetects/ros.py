@@ -95,13 +95,17 @@ class RegressionOnOrderStatistics:
         quartiles = zip(("lower quartile", "median", "upper quartile"), self.quantile([0.25, 0.5, 0.75]), strict=True)
         known = [("mean", self.mean), ("sd", self.sd), *quartiles]
         line = [("intercept of log", self.intercept), ("slope of log", self.slope)]
-        section = Section(["", "estimate"], [[name, number(value)] for name, value in (*known, *line)])
+        section = Section(["Estimates", "estimate"], [[name, number(value)] for name, value in (*known, *line)])
         notes = [f"{self.dropped} non-detects above the largest detect are left out."] * bool(self.dropped)
         numbers = [("PPCC:", f"{self.correlation:.4f}")]
         return report("Regression on order statistics", "line of log detects", numbers, samples, [section], notes)
 
     def __repr__(self) -> str:
         return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        """The summary, in a notebook."""
+        return str(self.summary().as_html())
 
 
 def ros(y: Any, censored: Any = None, *, force: bool = False) -> RegressionOnOrderStatistics:

@@ -78,7 +78,7 @@ def report(
     from tobitgp.results.summary import Section, lay_out
 
     rows = [[str(k), str(n), str(c), f"{100 * p:.1f}%", at] for k, n, c, p, at in samples.itertuples()]
-    described = Section(["", "n", "non-detects", "share", "limits"], rows)
+    described = Section(["Samples", "n", "non-detects", "share", "limits"], rows)
     complete = [] if samples.nondetects.any() else [ALL_DETECTED]
     return lay_out(title, [("Method:", method)], numbers, [described, *sections], [*notes, *complete])
 
@@ -116,7 +116,7 @@ class NondetectResults:
         bounded = bool(frame[["lower", "upper"]].notna().any(axis=None))
         kept = frame if bounded else frame[["estimate"]]
         rows = [[str(name), *map(number, row)] for name, row in zip(frame.index, kept.to_numpy(), strict=True)]
-        sections = [Section(["", "estimate", *(interval_headers(alpha) if bounded else [])], rows)]
+        sections = [Section(["Estimates", "estimate", *(interval_headers(alpha) if bounded else [])], rows)]
         sections += [_section(name, table) for name, table in self._tables().items()]
         return report(self.title, self.method, self._numbers(), self.samples, sections, self.notes)
 
@@ -130,6 +130,10 @@ class NondetectResults:
 
     def __repr__(self) -> str:
         return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        """The summary, in a notebook."""
+        return str(self.summary().as_html())
 
 
 def _section(name: str, table: pd.DataFrame) -> Section:
@@ -209,6 +213,10 @@ class Limit:
 
     def __repr__(self) -> str:
         return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        """The summary, in a notebook."""
+        return str(self.summary().as_html())
 
 
 def limit_of(sample: Sample, *, notes: tuple[str, ...] = (), **found: Any) -> Limit:

@@ -154,7 +154,7 @@ class SampleSummary:
             ", ".join(dict.fromkeys(one.label for one in every)),
             [("Limits of means:", percent(self.confidence))],
             samples,
-            [Section(["", *headers], rows)],
+            [Section(["Groups", *headers], rows)],
             [*self._notes(), *how],
         )
 
@@ -169,6 +169,10 @@ class SampleSummary:
 
     def __repr__(self) -> str:
         return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        """The summary, in a notebook."""
+        return str(self.summary().as_html())
 
 
 def _column(p: float) -> str:

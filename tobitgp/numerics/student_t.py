@@ -12,18 +12,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.special import betainc, betaincc, betaln, stdtrit
 
 from tobitgp.numerics.log_probabilities import incomplete_beta_fraction
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 _TINY, _LOG_LARGE = 1e-280, 500.0
 FAR = 1e100  # where 1 + z^2 / df is z^2 / df
 
 
-def log_density(z: Array, df: float, order: int = 3) -> tuple[Array, ...]:
+def log_density(z: Array, df: float | Array, order: int = 3) -> tuple[Array, ...]:
     """Log density of Student's t and its first ``order`` derivatives."""
     if (np.abs(z) > FAR).any():
         return _log_density_far_out(z, df, order)
@@ -39,7 +40,7 @@ def log_density(z: Array, df: float, order: int = 3) -> tuple[Array, ...]:
     return tuple(values[: order + 1])
 
 
-def _log_density_far_out(z: Array, df: float, order: int) -> tuple[Array, ...]:
+def _log_density_far_out(z: Array, df: float | Array, order: int) -> tuple[Array, ...]:
     """`log_density` where some values have squares that may be too large for a number: a power of them from FAR on."""
     further = np.maximum(np.abs(z) / FAR, 1.0)
     value, *slopes = log_density(np.clip(z, -FAR, FAR), df, order)
@@ -49,20 +50,26 @@ def _log_density_far_out(z: Array, df: float, order: int) -> tuple[Array, ...]:
     return value - (df + 1.0) * np.log(further), *slopes
 
 
-def log_cdf(z: Array, df: float) -> Array:
+def log_cdf(z: Array, df: float | Array) -> Array:
     """Log cdf of Student's t."""
     z = np.asarray(z, dtype=np.float64)
+    if np.ndim(df):
+        df = np.broadcast_to(df, z.shape)
+
+    def of(rows: BoolArray) -> Any:
+        return df[rows] if isinstance(df, np.ndarray) else df
+
     with np.errstate(over="ignore"):
         square = z * z
     near = square < df
     tail = np.empty_like(square)
-    tail[near] = 0.5 * betaincc(0.5, 0.5 * df, square[near] / (df + square[near]))
-    tail[~near] = 0.5 * betainc(0.5 * df, 0.5, df / (df + square[~near]))
+    tail[near] = 0.5 * betaincc(0.5, 0.5 * of(near), square[near] / (of(near) + square[near]))
+    tail[~near] = 0.5 * betainc(0.5 * of(~near), 0.5, of(~near) / (of(~near) + square[~near]))
     under = tail < _TINY
     with np.errstate(divide="ignore"):
         log_tail = np.log(tail)
     if under.any():
-        log_tail[under] = _log_far_tail(np.abs(z[under]), df)
+        log_tail[under] = _log_far_tail(np.abs(z[under]), of(under))
     return np.asarray(np.where(z <= 0.0, log_tail, np.log1p(-tail)), dtype=np.float64)
 
 
@@ -87,7 +94,7 @@ def far_quantile(log_p: Array, df: float) -> Array:
     return np.asarray(-np.where(log_ratio > _LOG_LARGE, far, near))
 
 
-def _log_far_tail(size: Array, df: float) -> Array:
+def _log_far_tail(size: Array, df: float | Array) -> Array:
     """Log of the probability of one tail beyond ``size``, whose square may be too large for a number."""
     a, b = 0.5 * df, 0.5
     with np.errstate(over="ignore"):

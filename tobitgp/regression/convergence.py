@@ -55,6 +55,11 @@ def judge(
     return replace(end, reason="converged") if end.reason == "settled" else end
 
 
+def is_flat(state: State, working: Working) -> bool:
+    """Whether a direction of location and scale has no information, which `judge` would find at an end there."""
+    return _least_information(state, working) < FLAT
+
+
 def _onwards(end: Climb, function: Callable[[Array], State], step: Callable[[State], NewtonStep]) -> State:
     """The state a few full steps further, however little they gain."""
     state = end.state

@@ -141,7 +141,9 @@ class Ascent:
     def climb(self, start: Array | State, max_iter: int) -> Climb:
         """Where the iteration from a start ends."""
         state = start if isinstance(start, State) else self.state(start)
-        return climb(self.state, self.step, state, max_iter=max_iter, stop=lambda x: convergence.far(x, self.working))
+        flat = None if self.concave else lambda state: convergence.is_flat(state, self.working)
+        stop = lambda x: convergence.far(x, self.working)  # noqa: E731
+        return climb(self.state, self.step, state, max_iter=max_iter, stop=stop, flat=flat)
 
     def ends(self, max_iter: int) -> list[Climb]:
         """Judged ends, from one start where the problem is concave, elsewhere from several where rows are few."""

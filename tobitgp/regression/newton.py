@@ -26,7 +26,7 @@ from scipy.linalg import lapack
 from tobitgp.data.absorbed import Absorbed
 from tobitgp.distributions.standard_noise import SHAPE_STEP, Distribution
 from tobitgp.engines import add_up
-from tobitgp.likelihoods.row_terms import Terms, row_terms, subtract
+from tobitgp.likelihoods.row_terms import SeenKind, Terms, row_terms, subtract
 from tobitgp.numerics.bordered import Bordered
 from tobitgp.numerics.roots import five_differences
 from tobitgp.regression.working import Chunk, Working
@@ -63,25 +63,36 @@ def distribution_at(distribution: Distribution, working: Working, x: Array) -> D
     return distribution.at_coordinate(float(x[-1])) if working.free_shape else distribution
 
 
-def chunk_terms(chunk: Chunk, working: Working, distribution: Distribution, x: Array) -> Terms:
-    """Terms of a chunk's rows of unit weight, window taken off, in working units."""
+def chunk_terms(chunk: Chunk, working: Working, distribution: Distribution, x: Array, copies: int = 1) -> Terms:
+    """Terms of a chunk's rows of unit weight, window taken off, in working units; of copies one after the other."""
     p, q = working.p, working.q
     eta = chunk.Q @ x[:p]
     at = x[p : p + q]
     tau = np.asarray(chunk.tau0[0] + at.sum() if working.constant else chunk.tau0 + chunk.V @ at)
     seen = chunk.seen
-    terms = row_terms(distribution, chunk.kind, seen.lower, seen.upper, seen.width, eta, tau)
-    if chunk.window == "open":
-        return terms
-    return subtract(terms, row_terms(distribution, chunk.window, seen.entry, seen.exit, seen.span, eta, tau))
+
+    def of(kind: SeenKind, *ends: Array) -> Terms:
+        at = (*ends, eta, np.broadcast_to(tau, eta.shape)) if copies > 1 else (*ends, eta, tau)
+        return row_terms(distribution, kind, *(np.tile(each, copies) if copies > 1 else each for each in at))
+
+    terms = of(chunk.kind, seen.lower, seen.upper, seen.width)
+    return terms if chunk.window == "open" else subtract(terms, of(chunk.window, seen.entry, seen.exit, seen.span))
+
+
+_TOGETHER = 400  # rows up to which several shapes at once are faster than one after the other
 
 
 def shape_terms(
     chunk: Chunk, working: Working, distribution: Distribution, x: Array, here: Terms
 ) -> tuple[Array, Array, Array, Array]:
     """Derivatives of the rows' log likelihood in the shape, once, twice, with eta and with tau, of fourth order."""
-    moved = (distribution.at_coordinate(float(x[-1] + s * SHAPE_STEP)) for s in (-2.0, -1.0, 1.0, 2.0))
-    at = [chunk_terms(chunk, working, each, x) for each in moved]
+    moved = x[-1] + SHAPE_STEP * np.array([-2.0, -1.0, 1.0, 2.0])
+    n = len(here.value)
+    if distribution.shape_by_row and n <= _TOGETHER:
+        found = chunk_terms(chunk, working, distribution.at_coordinate(np.repeat(moved, n)), x, len(moved))
+        at = [Terms(*(each[i * n : (i + 1) * n] for each in found)) for i in range(len(moved))]
+    else:
+        at = [chunk_terms(chunk, working, distribution.at_coordinate(float(place)), x) for place in moved]
     at.insert(2, here)
     value, eta, tau = (
         five_differences([getattr(terms, name) for terms in at], SHAPE_STEP) for name in ("value", "eta", "tau")
@@ -134,6 +145,7 @@ Evaluate = Callable[[Array], State]
 SETTLED = 1e-14  # Newton decrement: twice the log likelihood still to be gained
 _ARMIJO = 1e-4
 _HALVINGS, _FEW_HALVINGS = 30, 2
+_LITTLE = 1e-6  # decrement on a ridge that leads to infinity
 _THERE = 1e-22  # decrement of a maximum to eleven digits of a standard error
 _ROUNDING = 1e-10  # decrement, of one and the log likelihood, below which rounding hides what a step gains
 _LONGEST = 1.5  # of one step in a log scale or the shape, outside Olsen's coordinates
@@ -169,14 +181,20 @@ def climb(
     *,
     max_iter: int,
     stop: Callable[[Array], bool],
+    flat: Callable[[State], bool] | None = None,
 ) -> Climb:
-    """Newton steps with backtracking until the decrement is below ``SETTLED``, and one more full step."""
+    """Newton steps with backtracking until the decrement is below ``SETTLED``, and one more full step.
+
+    Where steps promise little, ``flat`` says whether the way leads along a ridge on which nothing is left to gain.
+    """
     for iteration in range(max_iter):
         move = step(state)
         if move.decrement <= SETTLED:
             return Climb(_last(evaluate, move, state), iteration, "settled")
         if stop(state.x):
             return Climb(state, iteration, "stopped")
+        if flat is not None and move.decrement <= _LITTLE and flat(state):
+            return Climb(state, iteration, "settled")
         better = _search(evaluate, move, state)
         if better is None:
             return Climb(state, iteration, "settled" if _near(move, state) else "stalled")

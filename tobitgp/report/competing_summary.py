@@ -30,9 +30,10 @@ from tobitgp.results.fit import Fit
 from tobitgp.results.predict import check_level
 from tobitgp.results.survival import read_times
 from tobitgp.results.survival_figures import group_labels
-from tobitgp.results.words import SummaryTable, Words, not_converged, noted, rows_of
+from tobitgp.results.words import METHODS, SummaryTable, Words, not_converged, noted
 from tobitgp.typing import Array
 
+_OF_ESTIMATES = ("scale", "coefficients", "parameters", "errors")  # subjects of notes that causes share
 _POINTS = 101
 _NET = (
     "The coefficients and the survival of a cause are those of its hazard alone; the other causes are treated "
@@ -43,19 +44,24 @@ _INCIDENCE = "predict_cumulative_incidence() gives the probability of each cause
 
 def cause_words(results: Fit, alpha: float) -> Words:
     """Contents of the summary of competing risks: a table for each cause."""
-    counts, facts, tables = results.counts, [("Causes:", str(len(results._causes)))], []
-    for cause, fit in results.parts.fits.items():
-        tables.append(SummaryTable("coef", rows_of(fit._parameter_frame(alpha), slice(6)), of=f"{cause}:"))
-        facts.append((f"  {cause}:", f"{counts[cause]} events, {fit._family_in_words}, {fit.method}"))
-    sums = {"Log-likelihood:": results.llf, "Log evidence:": results.log_evidence}
-    criteria = {name: value for name, value in sums.items() if np.isfinite(value)}
+    counts, words = results.counts, {cause: fit._words(alpha) for cause, fit in results.parts.fits.items()}
+    causes = [
+        (str(cause), [str(counts[cause]), fit._family_in_words, METHODS.get(fit.method, fit.method)])
+        for cause, fit in results.parts.fits.items()
+    ]
+    tables = [SummaryTable("Causes", causes, "events", columns=["family", "method"])]
+    for cause, own in words.items():
+        tables += [table._replace(heading=f"{cause}: {table.heading}") for table in own.tables if table.rows]
+    shared = dict.fromkeys(note for own in words.values() for note in own.notes if note[0] in _OF_ESTIMATES)
     notes = [
         *noted("warning", [not_converged(results._search_message)] * (not results.converged)),
+        *shared,
         *noted("coefficients", [_NET]),
         *noted("predictions", [_INCIDENCE]),
     ]
     title, of_rows = f"Competing risks: {results.parts.read_in_words}", results.parts.facts.counts
-    return Words(title, facts, criteria, tables, notes, counts=of_rows)
+    effective = any(own.effective for own in words.values())
+    return Words(title, [], tables, notes, counts=of_rows, effective=effective)
 
 
 @closing_what_fails

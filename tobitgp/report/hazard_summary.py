@@ -24,7 +24,15 @@ from tobitgp.report.axes import (
     panel_axes,
     shorten_all,
 )
-from tobitgp.report.process_words import curve_names, slope_rows
+from tobitgp.report.process_words import (
+    POSTERIOR,
+    computation_details,
+    mode_note,
+    slope_rows,
+    term_tables,
+    term_tests_of,
+    tests_note,
+)
 from tobitgp.report.term_figures import grid_frame, held_words, is_date, label_axis, place, runs, surface_frame
 from tobitgp.results.fit import Fit
 from tobitgp.results.hazards.cell_times import beyond_words
@@ -32,7 +40,7 @@ from tobitgp.results.hazards.hazard_parts import DRAWS, HazardParts, drawn_hazar
 from tobitgp.results.hazards.proportionality import skewed_note
 from tobitgp.results.parameter_tables import parameter_frame
 from tobitgp.results.summary_notes import row_notes
-from tobitgp.results.words import RESPONSE, SummaryTable, Words, not_converged, noted, rows_of, untested
+from tobitgp.results.words import ROBUST, SummaryTable, Words, not_converged, noted, rows_of, untested
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
@@ -45,29 +53,21 @@ def hazard_words(results: Fit, alpha: float) -> Words:
     p, cells = parts.n_linear, parts.cells
     of_band = [parts.family.baseline == "piecewise" and "cell_band" in name for name, _ in rows[:p]]
     shown = [row for row, hidden in zip(rows[:p], of_band, strict=True) if not hidden]
-    called = {} if parts.estimated else curve_names(cells)
     slopes = [] if parts.estimated else slope_rows(cells, alpha, -1.0)  # their location is minus the log hazard
+    tests = {} if parts.estimated else term_tests_of(results)
     tables = [
-        SummaryTable("coef", [*((name, row[:6]) for name, row in shown), *slopes]),
-        SummaryTable("hazard ratio", [(name, row[6:]) for name, row in shown if parts.written.is_own(name)]),
-        SummaryTable("value", untested((called.get(name, name), row) for name, row in rows[p:])),
+        SummaryTable("Coefficients", [*((name, row[:6]) for name, row in shown), *slopes]),
+        SummaryTable(
+            "Hazard ratios", [(name, row[6:]) for name, row in shown if parts.written.is_own(name)], "exp(coef)"
+        ),
+        *([] if parts.estimated else term_tables(tests, cells)),
+        SummaryTable("Hyper-parameters", untested(rows[p:]), "mode"),
     ]
-    model = [
-        (RESPONSE, results.model.endog_names),
-        ("Baseline hazard:", {"gp": f"process, {parts.family.kernel}"}.get(parts.family.baseline, "piecewise")),
-        ("Bands of time:", str(len(parts.cuts) - 1)),
-        ("Method:", results.method),
-        ("Effective df:", f"{results.df_model:.2f}"),
-    ]
-    name = "Log-likelihood:" if parts.estimated else f"Log evidence ({results.evidence_kind}):"
-    criteria: dict[str, float | str] = {name: results.llf if parts.estimated else results.log_evidence}
+    baseline = {"gp": f"gp ({parts.family.kernel})"}.get(parts.family.baseline, "piecewise")
+    facts = [("Baseline:", f"{baseline}, {len(parts.cuts) - 1} bands")]
     notes = ["Coefficients are logarithms of hazard ratios."]
     if not parts.estimated:
-        notes.append(
-            "Coefficients: posterior mean, sd and quantiles; z is coef / std err. P>|z|: twice the smaller of the "
-            "posterior probabilities that the coefficient is positive or negative. A hazard ratio is exp(coef)."
-        )
-        notes += skewed_note(parts.few)
+        notes += [POSTERIOR, *skewed_note(parts.few)]
     if parts.written.varying:
         listed = ", ".join(parts.written.varying)
         notes.append(f"Coefficients of {listed} are at the prior mean of tv(), which lets them change over time.")
@@ -82,9 +82,24 @@ def hazard_words(results: Fit, alpha: float) -> Words:
     if parts.family.baseline == "gp":
         beyond.append(f"After the last exit, {parts.cuts[-1]:.6g}, {beyond_words(parts)}.")
     hidden = ["Log hazards of the bands are in summary_frame()."] * any(of_band)
-    warned = noted("warning", [not_converged(results._search_message)] * (not results.converged))
-    found = [*warned, *row_notes(results), *noted("coefficients", notes), *noted("parameters", hidden)]
-    return Words("Proportional hazards", model, criteria, tables, [*found, *noted("predictions", beyond)])
+    hidden += [] if parts.estimated else [*tests_note(tests), *mode_note(cells.fitted, ())]
+    source = ROBUST.get(str(getattr(results, "cov_type", "")), "from the observed information")
+    found = [
+        *noted("warning", [not_converged(results._search_message)] * (not results.converged)),
+        *row_notes(results),
+        *noted("coefficients", notes),
+        *noted("parameters", hidden),
+        *noted("errors", [f"Standard errors are {source}."] * parts.estimated),
+    ]
+    return Words(
+        "Proportional hazards",
+        facts,
+        tables,
+        [*found, *noted("predictions", beyond)],
+        details=[] if parts.estimated else computation_details(results, cells),
+        effective=not parts.estimated,
+        family="ph",
+    )
 
 
 @closing_what_fails

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,21 +28,14 @@ from tobitgp.results.fit import Fit
 from tobitgp.results.parameter_tables import parameter_frame
 from tobitgp.results.prediction import residual_series
 from tobitgp.results.summary_notes import model_title, row_notes
-from tobitgp.results.words import RESPONSE, Notes, SummaryTable, Words, not_converged, noted, rows_of, untested
+from tobitgp.results.words import Notes, SummaryTable, Words, not_converged, noted, rows_of, untested
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from tobitgp.results.parameter_estimates import CovKind
 
 CurveEnds = tuple[Array, Array, Array]
 
-_METHODS = {
-    "vbcm": "variational Bayes (vbcm)",
-    "svbcm": "stochastic VB (svbcm)",
-    "em": "maximum likelihood (em)",
-}
 _CRITERIA = {"log_evidence": "log evidence (ELBO + log K!)", "bic": "BIC"}
 _MOST_BINS = 60
 _COMPONENTS = LEVELS[1:-1]
@@ -50,29 +44,34 @@ _COMPONENTS = LEVELS[1:-1]
 def mixture_words(results: Fit, alpha: float = 0.05, kind: CovKind | None = None) -> Words:
     """Contents of the summary of a fitted mixture."""
     fit, family = results.parts.fit, results.parts.family
-    model = [
-        (RESPONSE, results.model.endog_names),
-        ("Family:", family.name),
-        ("Components:", f"{fit.n_effective} used, at most {fit.k}" if fit.process else component_number(results)),
-        ("Method:", _METHODS[results.method]),
-        ("Starts:", str(len(fit.ends))),
-        ("Passes:", str(fit.passes)),
-    ]
-    criteria: dict[str, float | str] = {"Log-likelihood:": results.llf, "AIC:": results.aic, "BIC:": results.bic}
-    if results.parts.bayes:
-        criteria = {"ELBO:": results.elbo, "Log evidence:": results.log_evidence}
     rows = rows_of(parameter_frame(results, alpha, kind)[np.tile(fit.shown, len(results.parts.names) // fit.k)])
     unknown = dict.fromkeys((name for name, _ in rows), "(not determined)")
     counts = [
         (f"component {i + 1}", (f"{fit.counts[i]:.1f}", f"{fit.exact_counts[i]:.1f}"))
         for i in np.flatnonzero(fit.shown)
     ]
-    tables = [
-        SummaryTable("value", untested(rows), unknown),
-        SummaryTable("expected rows", counts, columns=("uncensored ones",)),
+    components = f"{fit.n_effective} used, at most {fit.k}" if fit.process else component_number(results)
+    return Words(
+        model_title(results, "mixture", positive=family.support != "real"),
+        [("Components:", components)],
+        [*component_tables(rows, unknown), SummaryTable("Expected rows", counts, "all", columns=("uncensored",))],
+        _notes(results, kind),
+        details=[
+            *[("ELBO:", f"{results.elbo:.3f}")] * results.parts.bayes,
+            ("Starts:", str(len(fit.ends))),
+            ("Passes:", str(fit.passes)),
+        ],
+    )
+
+
+def component_tables(rows: Sequence[tuple[str, Any]], unknown: Mapping[str, str]) -> list[SummaryTable]:
+    """Weights of components, and their other parameters."""
+    weights = [row for row in rows if row[0].startswith("weight[")]
+    rest = [row for row in rows if not row[0].startswith("weight[")]
+    return [
+        SummaryTable("Weights", untested(weights), "estimate", unknown),
+        SummaryTable("Components", untested(rest), "estimate", unknown),
     ]
-    title = model_title(results, "mixture", positive=family.support != "real")
-    return Words(title, model, criteria, tables, _notes(results, kind))
 
 
 def component_number(results: Fit) -> str:
@@ -100,7 +99,7 @@ def _notes(results: Fit, kind: CovKind | None) -> Notes:
         found += ["Shapes are point estimates, at the maximum of the bound."] * (parts.family.name == "weibull")
         if results.log_evidence != results.elbo:
             found.append("Log evidence is ELBO + log K!, for the K! orders of the components.")
-        found.append(f"Prior of every component, by the names of priors=: {_prior(fit.model, fit)}.")
+        found.append(f"Prior of a component (priors=): {_prior(fit.model, fit)}.")
     return [
         *noted("warning", warnings),
         *row_notes(results, times=parts.family.support == "real"),
@@ -118,7 +117,7 @@ def _floor_note(fit: MixtureFit) -> str:
 
 
 def _errors_note(results: Fit, kind: CovKind | None) -> str:
-    scales = "intervals have the shape of each posterior; those of weights are formed on the logit scale"
+    scales = "intervals have the shape of each posterior, of weights on the logit scale"
     if not results.parts.bayes:
         return f"Standard errors are from the observed information; {scales}."
     if kind == "vb":

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from typing import Any
 
 from tobitgp.data.values import printable_lines
+from tobitgp.diagnostics.residual_tests import MARKS
 from tobitgp.errors import SpecError
 from tobitgp.results.curves import is_time
 
@@ -124,7 +125,7 @@ def _diagnostics(results: Any) -> str:
     except SpecError as error:
         return _section("Diagnostics", f"<p>{_escape(error)}</p>")
     rows = (
-        f'<tr class="{row.verdict}"><th scope="row">{_escape(row.Index)}</th><td>{row.verdict}</td>'
+        f'<tr class="{row.verdict}"><th scope="row">{_escape(row.Index)}</th><td>{MARKS[row.verdict].strip()}</td>'
         f"<td>{_escape(row.words)}</td></tr>"
         for row in table.itertuples()
     )

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.evidence import COARSE
-from tobitgp.inference.fitted import bound_words, coarse_remedy, coarse_words, rounding_words
+from tobitgp.inference.fitted import FittedGP, bound_words, rounding_words
 from tobitgp.kinds.process import ProcessParts
 from tobitgp.results.fit import Fit
 from tobitgp.results.parameter_estimates import slope_posterior
 from tobitgp.results.parameter_tables import parameter_frame
 from tobitgp.results.priors import PriorRow, line_rows, linear_rows
 from tobitgp.results.process.process_effects import scale_at_means
-from tobitgp.results.summary_notes import model_title, power_notes, ratio_words, row_notes, scale_formula, times_note
+from tobitgp.results.process.term_tests import TermTest
+from tobitgp.results.summary_notes import (
+    known_shape,
+    model_title,
+    power_notes,
+    ratio_words,
+    row_notes,
+    scale_formula,
+    times_note,
+)
 from tobitgp.results.words import (
-    RESPONSE,
     LabelledValues,
     Notes,
     SummaryTable,
@@ -27,65 +36,72 @@ from tobitgp.results.words import (
     not_converged,
     noted,
     rows_of,
+    tail,
     untested,
 )
 
-_NOTED_PRIORS = 8
-_ROOM = 25
+_NOTED_PRIORS = 20
+_OF_SCALE = "log(sigma)["
+_NO_TEST = TermTest(np.nan, np.nan, np.nan)
+POSTERIOR = (
+    "coef, std err: posterior mean, sd. P>|z|: twice the smaller posterior probability of the two signs. Priors: "
+    "res.priors."
+)
+LINES = "A process of one input is a linear effect, slope(...), plus a curve of standard deviation sd(...)."
+TESTS = "edf: effective number of parameters. chi2 tests whether a term is zero, see anova()."
 _NO_EVIDENCE = {
-    "local": "Log evidence (local) replaces the likelihoods of censored rows by parabolas below them. With "
-    "censoring noise above 0 it may exceed the evidence of the data; ELBO is always a bound. Posterior sds at "
-    "censored rows are too small.",
-    "monte_carlo": "Log evidence (monte_carlo) averages over fixed draws and may be above or below the "
-    "evidence; ELBO is a bound.",
-    "karlova": "Log evidence (karlova) is not a bound: it may exceed the evidence. Hyper-parameters are from exact "
-    "variational inference; ELBO is a bound.",
+    "local": "Parabolas replace likelihoods of censored rows (bound='local'): the log evidence is approximate, "
+    "posterior sds at these rows are too small.",
+    "monte_carlo": "The log evidence is an average over fixed draws, and not a bound of the evidence; elbo is one.",
+    "karlova": "The log evidence (karlova) is not a bound: it may exceed the evidence. Hyper-parameters are from exact "
+    "variational inference.",
 }
 
 
 def process_words(results: Fit, alpha: float = 0.05) -> Words:
     """Contents of the summary of a fitted Gaussian process."""
-    criteria: dict[str, float | str] = {f"Log evidence ({results.evidence_kind}):": results.log_evidence}
-    if not results.parts.noise_free:
-        criteria["ELBO:"] = results.elbo
-    if np.isfinite(results.log_evidence_integrated):
-        criteria["Log evidence, integrated:"] = results.log_evidence_integrated
-    criteria["Passes over the data:"] = str(sum(stage[2] for stage in results.parts.fitted.trace.stages))
-    tables, notes = _tables(results, alpha), [*_warnings(results), *row_notes(results), *_notes(results)]
-    formulas, ratios = scale_formula(results), ratio_words(results)
-    return Words(_title(results), _model_rows(results), criteria, tables, notes, formulas, ratios)
+    tests = term_tests_of(results)
+    return Words(
+        _title(results),
+        _facts(results),
+        _tables(results, alpha, tests),
+        [*_warnings(results), *row_notes(results), *_notes(results, tests)],
+        scale_formula(results),
+        computation_details(results, results.parts),
+        of_ratios=ratio_words(results),
+        family=results.parts.family.name + known_shape(results.parts.family),
+        effective=True,
+    )
 
 
 def power_words(results: Any, alpha: float = 0.05) -> Words:
     """Contents of the summary of a process, or a regression with priors, after a power transformation."""
-    model = [
-        (RESPONSE, results.model.endog_names),
-        ("Family:", "boxcox"),
-        ("Method:", results.method),
-        ("Powers averaged:", str(len(results.parts.powers))),
-    ]
-    criteria: dict[str, float | str] = {"Log evidence:": results.log_evidence}
-    if np.isfinite(results.log_evidence_integrated):
-        criteria["Log evidence, integrated:"] = results.log_evidence_integrated
     p, best = len(results.model.exog_names), results.parts.fits[results.parts.best]
-    called = curve_names(best)
-    rows = [(called.get(name, name), row) for name, row in rows_of(parameter_frame(results, alpha), slice(6))]
+    tests = term_tests_of(results)
+    rows = rows_of(parameter_frame(results, alpha), slice(6))
     power = results.power_interval(1.0 - alpha)
     of_power = ("power", [power[name] for name in ("estimate", "se", "lower", "upper")])
-    tables = [
-        SummaryTable("coef", [*rows[:p], *slope_rows(best, alpha)]),
-        SummaryTable("value", [*untested(rows[p:]), of_power]),
-    ]
     at = f"Coefficients and hyper-parameters are those at the power {results.power:.3g}."
     notes = [
         *noted("warning", [not_converged(results._search_message)] * (not results.converged)),
         *row_notes(results),
         *power_notes(results, results.parts.powers),
-        *noted("coefficients", [at]),
+        *noted("coefficients", [at, *[POSTERIOR] * bool(p)]),
+        *noted("parameters", [*tests_note(tests), *mode_note(best.fitted, best.fitted.parameters.names)]),
         *noted("predictions", ["Predictions average over the powers."]),
     ]
-    title = model_title(results, "Gaussian process" if results.parts.spec.gps else "regression", positive=True)
-    return Words(title, model, criteria, tables, notes)
+    return Words(
+        model_title(results, "Gaussian process" if results.parts.spec.gps else "regression", positive=True),
+        [("Powers averaged:", str(len(results.parts.powers)))],
+        [
+            SummaryTable("Coefficients", [*rows[:p], *slope_rows(best, alpha)]),
+            *term_tables(tests, best),
+            SummaryTable("Hyper-parameters", [*untested(rows[p:]), of_power], "estimate"),
+        ],
+        notes,
+        details=computation_details(results, best),
+        effective=True,
+    )
 
 
 def _title(results: Fit) -> str:
@@ -97,33 +113,35 @@ def _title(results: Fit) -> str:
     return model_title(results, "Gaussian process regression", positive=False)
 
 
-def _model_rows(results: Fit) -> LabelledValues:
-    fitted, gp = results.parts.fitted, results.parts.gp
+def _facts(results: Fit) -> LabelledValues:
+    """What a process has in addition to the facts of all kinds."""
+    fitted = results.parts.fitted
     J = len(fitted.points)
-    hyper = "fixed" if not fitted.parameters.n_free else f"averaged, {J} points" if J > 1 else "at the maximum"
-    moved = ", inducing moved" if any(name == "moved" for name, *_ in fitted.trace.stages) else ""
-    levels = results.parts.state.group_levels
-    field, first = fitted.points[0].field, 0 if gp.linear is None else 1
-    standing = frozenset() if field is None else frozenset((field.blocks - first).tolist())
-    how = "" if field is None else f", {field.structure.label}"
-    terms = [
-        line
-        for i, (term, effects) in enumerate(zip(gp.terms, gp.effects, strict=True))
-        for line in _term_words(term, effects, levels[i], how if i in standing else "")
-    ]
-    gain = fitted.neighbours_gain
-    by_inducing = gp.terms and (np.isnan(gain) or fitted.nats_left > 0.0)
-    gap = [("Approximation gap:", f"{fitted.nats_left:.2g} nats")] if by_inducing else []
     return [
-        (RESPONSE, _short(results.model.endog_names)),
-        ("Family:", gp.family.name),
-        ("Method:", results.method),
-        *(("GP terms:" * (k == 0), line) for k, line in enumerate(terms)),
-        ("Hyper-parameters:", hyper),
+        (
+            "Hyper-parameters:",
+            "fixed" if not fitted.parameters.n_free else f"averaged, {J} settings" if J > 1 else "posterior mode",
+        )
+    ]
+
+
+def computation_details(results: Fit, parts: ProcessParts) -> LabelledValues:
+    """How a posterior was computed, and other measures of evidence."""
+    fitted, gain = parts.fitted, parts.fitted.neighbours_gain
+    moved = ", inducing moved" if any(name == "moved" for name, *_ in fitted.trace.stages) else ""
+    by_inducing = parts.gp.terms and (np.isnan(gain) or fitted.nats_left > 0.0)
+    priors = [(f"Prior of {name}:", words) for name, words in _linear_priors(parts)[:_NOTED_PRIORS]]
+    integrated = getattr(results, "log_evidence_integrated", np.nan)
+    elbo = np.nan if parts.noise_free else getattr(results, "elbo", np.nan)
+    return [
+        ("Log evidence by:", str(results.evidence_kind)),
+        *[("ELBO:", f"{elbo:.3f}")] * bool(np.isfinite(elbo)),
+        *[("Log evidence, integrated:", f"{integrated:.3f}")] * bool(np.isfinite(integrated)),
         ("Basis functions:", f"{fitted.n_features}{moved}"),
-        *gap,
-        *([] if np.isnan(gain) else [("Twice the neighbours:", f"{gain:+.2g} nats")]),
-        ("Effective df:", f"{results.df_model:.2f}"),
+        *[("Approximation gap:", f"{fitted.nats_left:.2g} nats")] * bool(by_inducing),
+        *[("Twice the neighbours:", f"{gain:+.2g} nats")] * bool(not np.isnan(gain)),
+        ("Passes over the data:", str(sum(stage[2] for stage in fitted.trace.stages))),
+        *priors,
     ]
 
 
@@ -134,35 +152,65 @@ def _kernel(term: GPTerm, effects: Sequence[str]) -> str:
     return " x ".join(f.kernel + (" (ARD)" if f.ard and len(f.inputs) > 1 else "") for f in term.factors)
 
 
-def _term_words(term: GPTerm, effects: Sequence[str], levels: Sequence[Any] | None, how: str) -> list[str]:
-    """Name, kernels, number of groups and structure of a term, in lines that leave space for the next column."""
-    kinds = "groups" if not term.factors else "correlated levels" if term.cor else "levels"
-    what = _kernel(term, effects) + ("" if levels is None else f", {len(levels)} {kinds}") + how
-    line = f"{_short(term.name)} {what}"
-    return [line] if len(line) <= _ROOM else [_short(term.name), *textwrap.wrap(what, _ROOM)]
-
-
-def _short(name: str, size: int = 24) -> str:
-    return name if len(name) <= size else name[: size - 3] + "..."
-
-
-def _tables(results: Fit, alpha: float) -> list[SummaryTable]:
-    """Tables of coefficients and of hyper-parameters."""
-    rows, parameters = rows_of(parameter_frame(results, alpha), slice(6)), results.parts.fitted.parameters
-    p, curves = len(results.parts.gp.columns), curve_names(results.parts)
-    hyper = [(curves.get(name, name), row) for name, row in untested(rows[p:])]
-    priors = {name: _prior(results, i) for i, (name, _) in enumerate(hyper) if parameters.free[i]}
-    unknown = dict.fromkeys((name for name, _ in hyper), "(at bound)")
+def term_tables(
+    tests: Mapping[str, TermTest], parts: ProcessParts, names: Mapping[str, str] = MappingProxyType({})
+) -> list[SummaryTable]:
+    """Smooth terms and random effects: what they are, effective df and a joint test; none of those without a name."""
+    gp, field = parts.gp, parts.fitted.points[0].field
+    kept = frozenset() if field is None else frozenset((field.blocks - (gp.linear is not None)).tolist())
+    rows: dict[bool, list[tuple[str, TermTest, str]]] = {True: [], False: []}
+    for i, (term, effects) in enumerate(zip(gp.terms, gp.effects, strict=True)):
+        levels, name = parts.state.group_levels[i], names.get(term.name, term.name)
+        if not name:
+            continue
+        kinds = "groups" if not term.factors else "correlated levels" if term.cor else "levels"
+        what = _kernel(term, effects) + ("" if levels is None else f", {len(levels)} {kinds}")
+        what += f", {field.structure.label}" if field is not None and i in kept else ""
+        rows[bool(term.factors)].append((name, tests.get(name, _NO_TEST), what))
     return [
-        SummaryTable("coef", [*rows[:p], *slope_rows(results.parts, alpha)]),
-        SummaryTable("value", hyper, unknown, last=("prior", priors)),
+        _term_table("Smooth terms", rows[True], "kernel"),
+        _term_table("Random effects", rows[False], "distribution"),
     ]
 
 
-def curve_names(parts: ProcessParts) -> dict[str, str]:
-    """Labels in tables of the sd of a process with a linear effect, by the name of the parameter."""
-    names = [term.name for term in parts.gp.terms if term.line]
-    return {f"sd({name})": f"sd (curve) {name}" for name in names}
+def _term_table(heading: str, rows: Sequence[tuple[str, TermTest, str]], last: str) -> SummaryTable:
+    """A table of terms, without the columns of tests where no term has one."""
+    if all(np.isnan(test.edf) for _, test, _ in rows):
+        return SummaryTable(heading, [(name, [what]) for name, _, what in rows], last)
+    cells = [
+        (name, [f"{test.edf:.2f}", f"{test.df:.2f}", f"{test.chi2:.3f}", tail(test.p), what])
+        for name, test, what in rows
+    ]
+    shown = [(name, ["" if cell == "nan" else cell for cell in row]) for name, row in cells]
+    return SummaryTable(heading, shown, "edf", columns=("df", "chi2", "P>chi2", last))
+
+
+def tests_note(tests: Mapping[str, TermTest]) -> list[str]:
+    """What the tests of smooth terms and random effects are, where there is one."""
+    return [TESTS] * any(np.isfinite(test.edf) for test in tests.values())
+
+
+def term_tests_of(results: Fit) -> dict[str, TermTest]:
+    """Joint tests of terms by name; none where a kind of fit has none."""
+    try:
+        return dict(results._term_tests())
+    except SpecError:
+        return {}
+
+
+def _tables(results: Fit, alpha: float, tests: Mapping[str, TermTest]) -> list[SummaryTable]:
+    """Tables of coefficients, of terms and of hyper-parameters."""
+    rows, parameters = rows_of(parameter_frame(results, alpha), slice(6)), results.parts.fitted.parameters
+    p = len(results.parts.gp.columns)
+    hyper = untested(rows[p:])
+    priors = {name: _prior(results, i) for i, (name, _) in enumerate(hyper) if parameters.free[i]}
+    unknown = dict.fromkeys((name for name, _ in hyper), "(at bound)")
+    last = ("prior", priors) if priors else ("", {})
+    return [
+        SummaryTable("Coefficients", [*rows[:p], *slope_rows(results.parts, alpha)]),
+        *term_tables(tests, results.parts),
+        *hyper_tables(hyper, "mode" if priors else "value", unknown, last),
+    ]
 
 
 def slope_rows(parts: ProcessParts, alpha: float, sign: float = 1.0) -> list[tuple[str, Any]]:
@@ -190,13 +238,13 @@ def _prior(results: Fit, i: int) -> str:
     return f"lognormal({median:.3g}, {parameters.prior_sd[i]:.2g})"
 
 
-def _notes(results: Fit) -> Notes:
+def _notes(results: Fit, tests: Mapping[str, TermTest]) -> Notes:
     """On which scale estimates are, and what tables show of them."""
     fitted, gp = results.parts.fitted, results.parts.gp
     scale = times_note(results)
     if gp.family.log_time:
         scale = ["Coefficients, sd() and sigma are on the log scale of the response."]
-    coefficients = [_linear_note(results, len(fitted.points))] if gp.columns else []
+    coefficients = [POSTERIOR] if gp.columns else []
     centred = _centred(results)
     if centred:
         verb, its = ("is", "its average") if len(centred) == 1 else ("are", "their averages")
@@ -206,18 +254,9 @@ def _notes(results: Fit) -> Notes:
             f"{', '.join(centred)} {verb} centred: {its} over the rows{of_level} {verb} part of the coefficients."
         )
     if gp.slopes:
-        listed = ", ".join(name + _prior_words(row) for name, row in line_rows(gp))
-        coefficients.append(
-            "A process of one input is the sum of a linear effect, slope(...), and a curve, whose standard deviation "
-            f"is the parameter sd(...). Priors of slopes: {listed}."
-        )
-    hyper = []
-    if fitted.parameters.n_free:
-        whence = "posterior moments" if fitted.has_moments else "curvature of the log posterior"
-        hyper.append(
-            f"Hyper-parameters: posterior mode; standard error and interval from the {whence} on the log scale"
-            f"{_of_scales(results)}. Priors: lognormal(median, sd of the log). The log evidence does not include them."
-        )
+        coefficients.append(LINES)
+    hyper = tests_note(tests)
+    hyper += mode_note(fitted, fitted.parameters.names)
     hyper += _effects_note(results)
     if results.parts.noise_free:
         hyper.append(
@@ -241,9 +280,24 @@ def _scale_at_means(results: Fit) -> str:
     return f" At the means of numbers and the most frequent levels of factors it is {at:.4g}."
 
 
-def _of_scales(results: Fit) -> str:
-    """Notes on coefficients of log sigma."""
-    return ", for log(sigma)[...] on their own scale" if "scale" in results.parts.fitted.parameters.roles else ""
+def hyper_tables(
+    rows: Sequence[tuple[str, Any]], estimate: str, unknown: Mapping[str, str], last: tuple[str, Mapping[str, str]]
+) -> list[SummaryTable]:
+    """Coefficients of log(sigma), and the hyper-parameters."""
+    found = []
+    for heading, of_scale in (("log(sigma)", True), ("Hyper-parameters", False)):
+        part = [row for row in rows if row[0].startswith(_OF_SCALE) == of_scale]
+        named = any(name in last[1] for name, _ in part)
+        found.append(SummaryTable(heading, part, estimate, unknown, last=last if named else ("", {})))
+    return found
+
+
+def mode_note(fitted: FittedGP, names: Sequence[str]) -> list[str]:
+    """What the numbers of hyper-parameters are, where any was estimated."""
+    whence = "posterior moments" if fitted.has_moments else "the posterior curvature"
+    own = ", log(sigma)[...] on its own" if any(name.startswith(_OF_SCALE) for name in names) else ""
+    note = f"Hyper-parameters: posterior mode; standard errors and intervals from {whence}, on the log scale{own}."
+    return [note] * bool(fitted.parameters.n_free)
 
 
 def _effects_note(results: Fit) -> list[str]:
@@ -257,10 +311,10 @@ def _effects_note(results: Fit) -> list[str]:
     if centred:
         names = ", ".join(parameters.names[term.first] for term in centred)
         words.append(
-            f"The priors of {names} and of correlations with it apply to the groups at the means of the other "
-            f"columns; their values apply to groups where these columns are 0."
+            f"Priors of {names} and its correlations apply at the means of the other columns; values apply where "
+            "these are 0."
         )
-    return [" ".join(words)] if words else []
+    return words
 
 
 def _warnings(results: Fit) -> Notes:
@@ -278,7 +332,10 @@ def _warnings(results: Fit) -> Notes:
     if bound:
         notes.append(bound)
     if fitted.nats_left > COARSE:
-        notes.append(f"{coarse_words(fitted)}; {coarse_remedy(fitted, results.nobs)}.")
+        notes.append(
+            f"Too few inducing inputs (approximation gap {fitted.nats_left:.3g} nats), so the curve is too smooth. "
+            f"Try {fitted.method.written(inducing=None)}."
+        )
     elif rounding := rounding_words(fitted, results.nobs):
         notes.append(rounding)
     if results.evidence_kind in _NO_EVIDENCE:
@@ -293,29 +350,17 @@ def _centred(results: Fit) -> list[str]:
     return [term.name for term, (mean, _) in pairs if len(mean)]
 
 
-def _linear_note(results: Fit, J: int) -> str:
-    averaged = f"averaged over {J} settings of the hyper-parameters" if J > 1 else "at fixed hyper-parameters"
-    return (
-        f"Coefficients: posterior mean, sd and quantiles, {averaged}. P>|z|: twice the smaller of the posterior "
-        f"probabilities that the coefficient is positive or negative. Priors: {_linear_priors(results)}."
-    )
-
-
-def _linear_priors(results: Fit) -> str:
-    gp = results.parts.gp
-    assert gp.linear is not None
-    words = []
+def _linear_priors(parts: ProcessParts) -> list[tuple[str, str]]:
+    """Priors of coefficients and of slopes in words, by name."""
+    gp, words = parts.gp, []
     for j, (name, row) in enumerate(linear_rows(gp)):
         where = ""
-        if j == gp.linear.intercept and len(gp.columns) > 1:
-            at = "base level" if gp.linear.factor is not None else "columns' means"
-            where = f" at the {at}"
+        if gp.linear is not None and j == gp.linear.intercept and len(gp.columns) > 1:
+            where = " at the base level" if gp.linear.factor is not None else " at the columns' means"
         if row.distribution != "fixed":
-            words.append(f"{name}{_prior_words(row)}{where}")
-    if len(words) > _NOTED_PRIORS:
-        words = [*words[: _NOTED_PRIORS - 1], f"and {len(words) - _NOTED_PRIORS + 1} more"]
-    return ", ".join(words) or "all coefficients are fixed"
+            words.append((name, f"{_prior_words(row)}{where}"))
+    return [*words, *((name, _prior_words(row)) for name, row in line_rows(gp))]
 
 
 def _prior_words(row: PriorRow) -> str:
-    return f" {row.distribution}" + ("" if row.distribution == "flat" else f"({row.location:.3g}, {row.spread:.3g})")
+    return row.distribution + ("" if row.distribution == "flat" else f"({row.location:.3g}, {row.spread:.3g})")

@@ -25,7 +25,17 @@ from tobitgp.report.axes import (
     log_scale,
     panel_axes,
 )
+from tobitgp.report.process_words import (
+    POSTERIOR,
+    computation_details,
+    hyper_tables,
+    mode_note,
+    term_tables,
+    term_tests_of,
+    tests_note,
+)
 from tobitgp.report.term_figures import grid_frame, held_words, label_axis, place, runs, say_above
+from tobitgp.report.uncertain_summary import BOUND, PARABOLAS
 from tobitgp.results.fit import Fit
 from tobitgp.results.latent.latent_questions import latent
 from tobitgp.results.multivariate.multivariate_predictions import predict
@@ -37,31 +47,36 @@ from tobitgp.results.words import SummaryTable, Words, not_converged, noted, row
 def several_words(results: Fit, alpha: float) -> Words:
     """Contents of the summary of several responses: all parameters, in the units of the responses."""
     rows, p = rows_of(parameter_frame(results, alpha), slice(6)), len(results._columns)
-    model = [
-        ("Responses:", str(len(results.parts.labels))),
-        ("Family:", results.parts.stacked.family.name),
-        ("Method:", results.method),
-        ("Basis functions:", str(results.parts.stacked.fitted.n_features)),
-    ]
     which = "sigma[...] and rescor[...] refer" if results.parts.stack.wide.rescor else "sigma[...] refers"
     parameters = [f"{which} to the residuals if all responses were observed."]
     if results.parts.estimates.correlated and results.parts.stack.wide.sigma is not None:
         parameters.append("log(sigma)[...] describe the noise that the responses of a row do not share.")
     scale = ["Coefficients, sd(), sigma and correlations are on the log scale of the responses."]
+    terms = results.parts.stacked.gp.terms
+    names = {term.name: "" if term.name == RESIDUAL else results.parts.estimates.name(term.name) for term in terms}
+    tests = {name: test for name, test in term_tests_of(results).items() if np.isfinite(test.edf)}
+    parameters = [*tests_note(tests), *mode_note(results.parts.stacked.fitted, [name for name, _ in rows]), *parameters]
     notes = [
         *noted("warning", [not_converged(results._search_message)] * (not results.converged)),
         *noted("scale", scale * results.parts.stack.log_time),
-        *noted("coefficients", results.parts.estimates.intercept_note()),
+        *noted("coefficients", [POSTERIOR, *results.parts.estimates.intercept_note()]),
         *noted("parameters", parameters),
     ]
     sigma = results.parts.stack.wide.sigma
+    stacked = results.parts.stacked
     return Words(
         "Regression of several responses",
-        model,
-        {f"Log evidence ({results.evidence_kind}):": results.log_evidence},
-        [SummaryTable("coef", rows[:p]), SummaryTable("value", untested(rows[p:]))],
+        [("Responses:", str(len(results.parts.labels)))],
+        [
+            SummaryTable("Coefficients", rows[:p]),
+            *term_tables(tests, stacked, names),
+            *hyper_tables(untested(rows[p:]), "mode", {}, ("", {})),
+        ],
         notes,
         {} if sigma is None else {"log(sigma):": sigma},
+        computation_details(results, stacked),
+        effective=True,
+        counted="values",
     )
 
 
@@ -125,40 +140,37 @@ def _seen(x: Any, lower: Any, upper: Any) -> tuple[Any, CensoredResponse]:
     return x[there], CensoredResponse(lower[there], upper[there], -none, none, -none, none, np.ones_like(none))
 
 
+RELEVANCE = (
+    "relevance: lengthscale^-2 as a share of the largest, near 0 if unused. information: divergence of the "
+    "coordinates from their prior, in nats."
+)
 _RUNS = 8  # more numbers than these are a scale of colours
 
 
 def latent_words(results: Any) -> Words:
     """What a summary says: parameters of the responses, and the relevance of dimensions."""
     parts, params = results.parts, results.params
-    facts = [
-        ("Responses:", str(len(results.responses))),
-        ("Dimensions:", str(parts.dimensions)),
-        ("Family:", "gaussian"),
-        ("Method:", results.method),
-        ("Inducing inputs:", str(parts.inducing)),
-    ]
+    facts = [("Responses:", str(len(results.responses))), ("Latent dimensions:", str(parts.dimensions))]
     names = ("Intercept", "sd", "sigma")
     rows = [(y, [params[f"{name}[{y}]"] for name in names]) for y in results.responses]
     relevance = results.relevance()
     dimensions = [(f"dimension {q}", list(row)) for q, row in zip(relevance.index, relevance.to_numpy(), strict=True)]
-    local = (
-        "The bound replaces likelihoods of censored values by parabolas below them. Predictions do not use parabolas."
-    )
     notes = [
         *noted("warning", [not_converged(results._search_message)] * (not results.converged)),
-        *noted("parameters", ["Parameters maximise the bound. They have no standard errors."]),
-        *noted("errors", [local] * (results.evidence_kind == "local")),
+        *noted("parameters", [RELEVANCE, BOUND]),
+        *noted("errors", [PARABOLAS] * (results.evidence_kind == "local")),
     ]
     return Words(
         "Responses over latent coordinates",
         facts,
-        {f"Log evidence ({results.evidence_kind}):": results.elbo},
         [
-            SummaryTable("Intercept", rows, columns=["sd", "sigma"]),
-            SummaryTable("lengthscale", dimensions, columns=["relevance", "information"]),
+            SummaryTable("Responses", rows, "Intercept", columns=["sd", "sigma"]),
+            SummaryTable("Latent dimensions", dimensions, "lengthscale", columns=["relevance", "information"]),
         ],
         notes,
+        details=[("Log evidence by:", results.evidence_kind), ("Inducing inputs:", str(parts.inducing))],
+        evidence=results.elbo,
+        counted="values",
     )
 
 

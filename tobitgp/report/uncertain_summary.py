@@ -5,34 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 from tobitgp.results.summary_notes import row_notes
-from tobitgp.results.words import RESPONSE, SummaryTable, Words, not_converged, noted
+from tobitgp.results.words import SummaryTable, Words, not_converged, noted
+
+BOUND = "The log evidence is a lower bound. Parameters maximise it and have no standard errors."
+PARABOLAS = "Parabolas replace the likelihoods of censored values in the bound, but not in predictions."
 
 
 def uncertain_words(results: Any) -> Words:
     """What a summary says of a process over a measured input."""
-    parts, params = results.parts, results.params
-    model = [
-        (RESPONSE, results.model.endog_names),
-        ("Family:", "gaussian"),
-        ("Method:", results.method),
-        ("Standard error:", f"{parts.term.se.text}, of {parts.term.inputs[0].text}"),
-        ("Inducing inputs:", str(parts.inducing)),
-    ]
-    rows = [(results.model.endog_names, list(params))]
-    local = (
-        "The bound replaces likelihoods of censored values by parabolas below them. Predictions do not use parabolas."
-    )
+    parts = results.parts
+    values = [(name, [value]) for name, value in results.params.items()]
     narrow = "95% bands of the curve are too narrow: they covered 74 to 83% in simulations."
     notes = [
         *noted("warning", [not_converged(results._search_message)] * (not results.converged)),
         *row_notes(results),
-        *noted("parameters", ["Parameters maximise the bound. They have no standard errors."]),
-        *noted("errors", [narrow, *[local] * (results.evidence_kind == "local")]),
+        *noted("parameters", [BOUND]),
+        *noted("errors", [*[PARABOLAS] * (results.evidence_kind == "local"), narrow]),
     ]
     return Words(
         "Gaussian process over a measured input",
-        model,
-        {f"Log evidence ({results.evidence_kind}):": results.elbo},
-        [SummaryTable("Intercept", rows, columns=["sd", "lengthscale", "sigma"])],
+        [("Std err of " + parts.term.inputs[0].text + ":", parts.term.se.text)],
+        [
+            SummaryTable("Coefficients", values[:1]),
+            SummaryTable("Hyper-parameters", values[1:], "estimate"),
+        ],
         notes,
+        details=[("Log evidence by:", results.evidence_kind), ("Inducing inputs:", str(parts.inducing))],
+        evidence=results.elbo,
     )

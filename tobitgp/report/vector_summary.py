@@ -8,13 +8,13 @@ import numpy as np
 
 from tobitgp.errors import SpecError
 from tobitgp.report.axes import LEVELS, SQUARE, as_label, closing_what_fails, finish, given_or_new
-from tobitgp.report.mixture_summary import component_number
+from tobitgp.report.mixture_summary import component_number, component_tables
 from tobitgp.results.fit import Fit
 from tobitgp.results.multivariate.of_responses import find_response
 from tobitgp.results.parameter_tables import parameter_frame
 from tobitgp.results.summary_notes import model_title
 from tobitgp.results.vectors.vector_questions import impute, predict
-from tobitgp.results.words import SummaryTable, Words, not_converged, noted, rows_of, untested
+from tobitgp.results.words import SummaryTable, Words, not_converged, noted, rows_of
 
 _SHARES = (0.5, 0.95)
 _ERRORS = (
@@ -26,14 +26,6 @@ _ERRORS = (
 def vector_words(results: Any, alpha: float) -> Words:
     """Contents of the summary of a mixture of vectors."""
     fit = results.parts.fit
-    model = [
-        ("Responses:", str(len(results.responses))),
-        ("Family:", "gaussian"),
-        ("Components:", component_number(results)),
-        ("Method:", "maximum likelihood (em)"),
-        ("Starts:", str(results.parts.method.n_init)),
-        ("Passes:", str(len(fit.trace) - 1)),
-    ]
     rows = rows_of(parameter_frame(results, alpha))
     unknown = dict.fromkeys((name for name, _ in rows), "(not determined)")
     exact = fit.exact_counts.T
@@ -49,13 +41,14 @@ def vector_words(results: Any, alpha: float) -> Words:
     ]
     return Words(
         model_title(results, "mixture", positive=False),
-        model,
-        {"Log-likelihood:": results.llf, "AIC:": results.aic, "BIC:": results.bic},
+        [("Responses:", str(len(results.responses))), ("Components:", component_number(results))],
         [
-            SummaryTable("value", untested(rows), unknown),
-            SummaryTable("expected rows", counts, columns=[f"exact {name}" for name in results.responses]),
+            *component_tables(rows, unknown),
+            SummaryTable("Expected rows", counts, "all", columns=[f"uncensored {name}" for name in results.responses]),
         ],
         notes,
+        details=[("Starts:", str(results.parts.method.n_init)), ("Passes:", str(len(fit.trace) - 1))],
+        counted="values",
     )
 
 

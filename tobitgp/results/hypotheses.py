@@ -12,6 +12,7 @@ import pandas as pd
 from scipy.special import chdtrc
 
 from tobitgp.data.absorbed import Absorbed, Columns, as_dense, choose_columns
+from tobitgp.data.notebook import html_of_table
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.kinds.likelihood import LikelihoodParts
@@ -78,6 +79,10 @@ class ContrastResults:
     def __repr__(self) -> str:
         return self.summary_frame().to_string(float_format="{:.4g}".format)
 
+    def _repr_html_(self) -> str:
+        """The table, in a notebook."""
+        return html_of_table(self.summary_frame())
+
 
 @dataclass(frozen=True, slots=True)
 class WaldResults:
@@ -104,6 +109,10 @@ class WaldResults:
 
     def __repr__(self) -> str:
         return f"chi2({self.df}) = {self.statistic:.4g}, p = {self.pvalue:.4g}"
+
+    def _repr_html_(self) -> str:
+        """The test as a table, in a notebook."""
+        return html_of_table(self.summary_frame(), index=False)
 
 
 def chi_squared(statistic: float, df: int) -> WaldResults:

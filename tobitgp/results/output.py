@@ -11,7 +11,6 @@ import pandas as pd
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.results.fit import Fit
-from tobitgp.storage.stored_fit import write_fit
 
 PAGES = (".html", ".htm")
 
@@ -20,7 +19,7 @@ def save(results: Fit, path: str | os.PathLike[str]) -> None:
     """Write the fit to one file, without its table of rows; :func:`tobitgp.load` reads it.
 
     The loaded fit gives identical predictions for new rows. Methods that require the training rows, such as
-    ``residuals()``, are not available. The same fit always gives the same bytes.
+    ``residuals()`` and tests of smooth terms, are not available. The same fit always gives the same bytes.
 
     Parameters
     ----------
@@ -45,6 +44,8 @@ def save(results: Fit, path: str | os.PathLike[str]) -> None:
     >>> bool((again.predict({"age": [30.0]}) == res.predict({"age": [30.0]})).all())
     True
     """
+    from tobitgp.storage.stored_fit import write_fit
+
     write_fit(results.parts, path)
 
 

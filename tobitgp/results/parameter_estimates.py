@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.linalg import block_diag
 from scipy.special import ndtr, ndtri
 
-from tobitgp.inference.assembly import GPModel
-from tobitgp.inference.feature_layout import linear_places
-from tobitgp.inference.fitted import FittedGP
 from tobitgp.numerics.bordered import CovarianceMatrix, dense, of_sums, variances
 from tobitgp.numerics.normal_functions import normal_quantile, total_sd
 from tobitgp.regression.maximum import hide, known
 from tobitgp.typing import Array, BoolArray
+
+if TYPE_CHECKING:
+    from tobitgp.inference.assembly import GPModel
+    from tobitgp.inference.fitted import FittedGP
 
 CovKind = Literal["linear_response", "vb"]
 _MOST_SKEW = 1.0  # beyond it the expansion of a quantile turns back within three standard deviations
@@ -85,6 +86,8 @@ class Linear:
 
 def linear_posterior(fitted: FittedGP, model: GPModel) -> Linear:
     """Coefficients at every design point, with the levels that they hold (FEA10)."""
+    from tobitgp.inference.feature_layout import linear_places
+
     J, p = len(fitted.points), fitted.n_linear
     if model.linear is None:
         return Linear(fitted.weights, np.empty((J, p)), np.empty((J, p, p)), np.zeros(0, dtype=bool))

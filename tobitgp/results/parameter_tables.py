@@ -237,6 +237,7 @@ def summary(
     xname: Sequence[str] | None = None,
     title: str | None = None,
     slim: bool = False,
+    details: bool = False,
 ) -> Any:
     """Tables to read or to paste into a report.
 
@@ -257,6 +258,9 @@ def summary(
         Title to print.
     slim : bool
         Leave out the notes.
+    details : bool
+        Add a table about the computation: other measures of evidence, iterations, basis functions, and degrees of
+        freedom as statsmodels counts them.
 
     Returns
     -------
@@ -275,10 +279,10 @@ def summary(
     >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
     >>> print(res.summary().tables[2])
     ==============================================================================
-                     coef     std err          z     P>|z|       [0.025     0.975]
+    Coefficients        coef     std err         z    P>|z|      [0.025     0.975]
     ------------------------------------------------------------------------------
-    Intercept      5.3443      9.1058      0.587     0.557     -12.5027    23.1913
-    age           -0.1484      0.1920     -0.773     0.440      -0.5247     0.2280
+    Intercept         5.3443      9.1058     0.587    0.557    -12.5027    23.1913
+    age              -0.1484      0.1920    -0.773    0.440     -0.5247     0.2280
     ==============================================================================
     """
     from tobitgp.results.summary import summarise
@@ -290,5 +294,5 @@ def summary(
     words = renamed(results._words(alpha, kind), results, yname, xname, title)
     if check_flag("slim", slim):
         words = replace(words, notes=())
-    found = summarise(results, words, alpha, tables)
+    found = summarise(results, words, alpha, tables, details=check_flag("details", details))
     return found.with_tests(results.anova()) if check_flag("anova", anova) else found

@@ -7,7 +7,7 @@ proportional hazards models with interval-censored survival data, *Biometrics* 5
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri_exp
@@ -15,9 +15,6 @@ from scipy.special import ndtri_exp
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.distributions import convolution
 from tobitgp.distributions.response import RowDistributions
-from tobitgp.kinds.process import Process
-from tobitgp.kinds.process_nodes import nodes_of
-from tobitgp.kinds.rows_left_out import seen_in_rows, seen_in_training
 from tobitgp.numerics.log_probabilities import log_difference
 from tobitgp.numerics.normal_functions import average, total_sd
 from tobitgp.numerics.truncated_moments import share
@@ -25,6 +22,9 @@ from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.seen import conditional_mean
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array, BoolArray
+
+if TYPE_CHECKING:
+    from tobitgp.kinds.process import Process
 
 # Log probability that the response of each row lies between two ends, given its window.
 LogProbability = Callable[[Array, Array], Array]
@@ -108,6 +108,8 @@ def expected_hazard(A: Array, B: Array, censored: BoolArray) -> Array:
 
 def process_tails(parts: Process, asked: Asked) -> Tails:
     """Training rows as their posterior has them."""
+    from tobitgp.kinds.process_nodes import nodes_of
+
     response, fits = parts.rows.response, parts.scaled
     known = [nodes_of(scaled.fit, asked.design) for scaled in fits]
     ends = response.window
@@ -128,12 +130,18 @@ def pearson_residuals(parts: Process, asked: Asked) -> Array:
 
     On the scale of f.
     """
+    from tobitgp.kinds.process_nodes import nodes_of
+    from tobitgp.kinds.rows_left_out import seen_in_training
+
     seen = seen_in_training(parts.reported).latent()
     return pearson(nodes_of(parts.reported.fit, asked.design), conditional_mean([seen]))
 
 
 def response_residuals(parts: Process, asked: Asked) -> Array:
     """Responses, or their means given what was seen, less predictive means."""
+    from tobitgp.kinds.process_nodes import nodes_of
+    from tobitgp.kinds.rows_left_out import seen_in_rows
+
     return conditional_mean(seen_in_rows(parts, None)[1]) - nodes_of(parts, asked.design).new.mean()
 
 

@@ -21,7 +21,20 @@ from statsmodels.iolib.summary import Summary
 from statsmodels.iolib.table import Cell, SimpleTable
 
 from tobitgp.data.values import printable
-from tobitgp.results.words import CENSORED, HAZARD, ODDS, SUBJECTS, LabelledValues, SummaryTable, Words, noted, untested
+from tobitgp.results.words import (
+    CENSORED,
+    HAZARD,
+    METHODS,
+    ODDS,
+    ROBUST,
+    SUBJECTS,
+    LabelledValues,
+    SummaryTable,
+    Words,
+    noted,
+    tail,
+    untested,
+)
 from tobitgp.typing import Array
 
 WIDTH = 78
@@ -41,6 +54,8 @@ _GAP = 2
 _MANY, _LEVELS, _SHOWN = 40, 10, 3  # rows of a table, and levels of a factor, that are too many; levels that are shown
 _COMPUTED = ("=", "+", "-", "@", "\t", "\r")
 _RATIOS = {HAZARD: "hazard ratio", ODDS: "odds ratio"}
+_RATIO_HEADINGS = ("Hazard ratios", "Odds ratios")
+_NAME = 24  # characters of the name of the response
 
 
 def escape_latex(text: str) -> str:
@@ -76,10 +91,10 @@ class FitSummary(Summary):  # type: ignore[misc]
     def with_tests(self, tests: pd.DataFrame) -> FitSummary:
         """The summary with a table of joint tests of terms after its others."""
         rows = [
-            [name, f"{df:.4g}", f"{chi2:.3f}", f"{p:.3f}", *map(number, rest)]
+            [name, f"{df:.4g}", f"{chi2:.3f}", tail(p), *map(number, rest)]
             for name, (df, chi2, p, *rest) in frame_rows(tests)
         ]
-        headers = ["", "df", "chi2", "P>chi2", *tests.columns[3:]]
+        headers = ["Joint tests", "df", "chi2", "P>chi2", *tests.columns[3:]]
         table = _table(rows, "r" * len(tests.columns), self.width, headers=headers)
         note = "Joint tests: Wald tests of linear terms, Wood's test of processes, score tests of random effects."
         return FitSummary([*self.tables, table], [*self.notes, note], self.width)
@@ -125,28 +140,78 @@ def _inert(text: str) -> str:
 class Section(NamedTuple):
     """A table of a summary: texts only, the first column of names."""
 
-    headers: list[str]
+    headers: list[str]  # first what its rows are
     rows: list[list[str]]
 
 
-def summarise(results: Any, words: Words, alpha: float, ratios: Sequence[pd.DataFrame] = ()) -> FitSummary:
-    """A summary of a fit of any kind, with tables of hazard or odds ratios where these are requested."""
-    counts = results.counts if words.counts is None else words.counts
-    left = [*words.facts, ("Converged:", "yes" if results.converged else "NO, see notes")]
-    right = [
-        ("No. observations:", f"{results.nobs:.10g}"),
-        ("  uncensored:", str(counts["exact"])),
-        *((f"  {kind}-censored:", str(counts[kind])) for kind in CENSORED if counts[kind]),
-        ("Rows dropped:", str(counts["dropped"])),
-        *((label, value if isinstance(value, str) else f"{value:.3f}") for label, value in words.criteria.items()),
-    ]
+def summarise(
+    results: Any, words: Words, alpha: float, ratios: Sequence[pd.DataFrame] = (), *, details: bool = False
+) -> FitSummary:
+    """A summary of a fit of any kind, on request with hazard or odds ratios, and with details of the computation."""
     sections, notes = [_section(table, alpha) for table in words.tables], list(words.notes)
-    if ratios and not any(table.heading in _RATIOS.values() for table in words.tables):
+    if ratios and not any(table.heading in _RATIO_HEADINGS for table in words.tables):
         sections += [ratio_section(table, alpha) for table in ratios]
         notes += noted("coefficients", [words.of_ratios] * bool(words.of_ratios))
+    if _counted(results, words) == "rows":
+        n = sum(_known(results, words).values())
+        notes += noted("rows", [f"The number of observations is the sum of the weights of {n} rows."])
+    if details:
+        df = {"Df model:": results.df_model, "Df residuals:": results.df_resid}
+        rows = [(label, f"{value:.2f}".removesuffix(".00")) for label, value in df.items()]
+        sections.append(Section(["Details", ""], [list(each) for each in (*rows, *words.details)]))
     ordered = [text for subject in SUBJECTS for of, text in notes if of == subject]
     formulas = {"Formula:": "; ".join(results.formula.split("\n"))} | dict(words.formulas)
-    return lay_out(words.title, left, right, sections, ordered, formulas)
+    return lay_out(words.title, _model_facts(results, words), _data_facts(results, words), sections, ordered, formulas)
+
+
+def _model_facts(results: Any, words: Words) -> LabelledValues:
+    """Facts about the model and its fit, in one order for all kinds."""
+    response, robust = str(results.model.endog_names), str(getattr(results, "cov_type", ""))
+    response = response if len(response) <= _NAME else f"{response[: _NAME - 3]}..."
+    size = ("Effective df:", f"{results.df_model:.2f}") if words.effective else ("Parameters:", f"{results._n_free:g}")
+    return [
+        ("Dep. variable:", words.response or response),
+        ("Family:", words.family or str(results.parts.family.name)),
+        *words.facts,
+        ("Method:", METHODS.get(results.method, results.method)),
+        *[("Covariance:", robust)] * (robust in ROBUST),
+        size,
+        ("Converged:", "yes" if results.converged else "NO, see notes"),
+    ]
+
+
+def _data_facts(results: Any, words: Words) -> LabelledValues:
+    """Facts about the rows, and how well the model fits them, in one order for all kinds."""
+    counts, flag = _known(results, words), results.model.spec.response.flag
+    events = flag is not None and flag.codes == "event" and not counts["interval"]
+    what, dropped = _counted(results, words), results.counts["dropped"]
+    of = {"exact": "events" if events else "uncensored"} | {kind: f"{kind}-censored" for kind in CENSORED}
+    subjects = results._n_units
+    found = [("No. observations:", f"{results.nobs:.10g}")]
+    found += [("Subjects:", f"{subjects:.10g}")] * (subjects != results.nobs)
+    found += [(f"  {of[kind]} {what}".rstrip() + ":", str(n)) for kind, n in counts.items() if n or kind == "exact"]
+    found += [("Rows dropped:", str(dropped))] * bool(dropped)
+    if np.isnan(results.llf):
+        found += _numbers({"Log evidence:": results.log_evidence if words.evidence is None else words.evidence})
+    else:
+        found += _numbers({"Log-likelihood:": results.llf})
+    return [*found, *words.tested, *_numbers({"AIC:": results.aic, "BIC:": results.bic})]
+
+
+def _known(results: Any, words: Words) -> dict[str, int]:
+    """Rows or values by censoring."""
+    counts = results.counts if words.counts is None else words.counts
+    return {kind: int(counts[kind]) for kind in ("exact", *CENSORED)}
+
+
+def _counted(results: Any, words: Words) -> str:
+    """What is counted by censoring, where these are not observations."""
+    return words.counted or ("" if sum(_known(results, words).values()) == results.nobs else "rows")
+
+
+def _numbers(values: dict[str, float]) -> LabelledValues:
+    """Numbers by label, without those that are not defined."""
+    return [(label, f"{value:.3f}") for label, value in values.items() if not np.isnan(value)]
 
 
 def _section(table: SummaryTable, alpha: float) -> Section:
@@ -156,15 +221,15 @@ def _section(table: SummaryTable, alpha: float) -> Section:
         table, size = table._replace(rows=untested(table.rows)), 4
     ends = interval_headers(alpha)
     usual = {6: ["std err", "z", "P>|z|", *ends], 4: ["std err", *ends], 3: ends}
-    columns = [table.heading, *(table.columns or usual.get(size, ())), *[last] * bool(last)]
-    rows = [[table.of, *[""] * len(columns)]] if table.of else []
+    columns = [table.estimate, *(table.columns or usual.get(size, ())), *[last] * bool(last)]
+    rows = []
     for name, numbers in table.rows:
-        if table.columns:
+        if table.columns or size == 1:
             cells = [value if isinstance(value, str) else number(value) for value in numbers]
         else:
             cells = _estimate(np.asarray(numbers, dtype=np.float64), table.unknown.get(name, "nan"))
         rows.append([name, *cells, *[beside.get(name, "")] * bool(last)])
-    return Section(["", *columns], rows)
+    return Section([table.heading, *columns], rows)
 
 
 def _estimate(numbers: Array, unknown: str) -> list[str]:
@@ -184,7 +249,9 @@ def ratio_section(ratios: pd.DataFrame, alpha: float) -> Section:
     for label, (value, error, ratio, low, high, z, p) in frame_rows(ratios):
         cells = estimate_row(label, np.array([ratio, error, z, p, low, high]))
         rows.append([label, number(value), *cells[2:3], cells[1], *cells[3:]])
-    return Section(["", f"log {name}", "std err", name, "z", "P>|z|", *interval_headers(alpha)], rows)
+    return Section(
+        [f"{name.capitalize()}s", "log ratio", "std err", "ratio", "z", "P>|z|", *interval_headers(alpha)], rows
+    )
 
 
 def lay_out(
@@ -254,7 +321,7 @@ def _table(
     spare = max(width - _width(widths), 0)
     for k, column in enumerate(widen):
         widths[column] += spare // len(widen) + (k < spare % len(widen))
-    return SimpleTable(
+    table = SimpleTable(
         [row[1:] for row in rows],
         headers=headers[1:] if headers else None,
         stubs=[row[0] for row in rows],
@@ -270,6 +337,10 @@ def _table(
         },
         ltx_fmt={"data_aligns": aligns, "header_align": "r"},
     )
+    if headers and headers[0]:
+        table[0][0] = stub = EscapedCell(printable(headers[0]), datatype="stub")
+        stub.row = table[0]
+    return table
 
 
 def number(value: float) -> str:
@@ -293,7 +364,7 @@ def estimate_row(name: str, row: Array, *, tests: bool = True, unknown: str = "n
     value, error, z, p, *ends = row
     if error == 0.0 or np.isnan(error):
         return [name, number(value), unknown if error else "(fixed)", *[""] * (4 if tests else 2)]
-    shown = ["", ""] if np.isnan(z) else [f"{z:.3f}", f"{p:.3f}"]
+    shown = ["", ""] if np.isnan(z) else [f"{z:.3f}", tail(p)]
     return [name, number(value), number(error), *(shown if tests else []), *map(number, ends)]
 
 

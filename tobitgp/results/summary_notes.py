@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import chdtrc
 
 from tobitgp.numerics.bordered import variances
 from tobitgp.results.fit import Fit
 from tobitgp.results.parameter_tables import parameter_frame
 from tobitgp.results.words import (
     CENSORED,
-    RESPONSE,
     ROBUST,
     LabelledValues,
     Notes,
@@ -22,6 +22,8 @@ from tobitgp.results.words import (
     not_converged,
     noted,
     rows_of,
+    tail,
+    untested,
 )
 
 # As names of distributions are written in the middle of a title, where not as families are named.
@@ -48,6 +50,10 @@ class ParameterGroup(NamedTuple):
     places: Sequence[int]
     ratio: str = ""  # heading of the exponentials; none without
     ratios: Sequence[int] = ()
+    tested: bool = True  # whether 0 is a value of these parameters, as of coefficients
+
+
+DISTRIBUTION = "Distribution"  # heading of what is no coefficient
 
 
 def likelihood_words(
@@ -65,31 +71,48 @@ def likelihood_words(
 ) -> Words:
     """Contents of the summary of a maximum of a likelihood, with the parts of its kind."""
     parts = results.parts
-    model = [
-        (RESPONSE, results.model.endog_names),
-        *facts,
-        ("Method:", "maximum likelihood"),
-        ("Covariance:", results.parts.cov_type),
-        ("Df model:", f"{results.df_model:g}"),
-        ("Df residuals:", f"{results.df_resid:g}"),
-        ("Iterations:", str(parts.maximum.iterations)),
-    ]
-    criteria: dict[str, float | str] = {"Log-likelihood:": results.llf}
-    if results._knows_null and not np.isnan(results.llnull):
-        criteria["LL-null:"] = results.llnull
-    if not results._of_sample:
-        criteria |= {"AIC:": results.aic, "BIC:": results.bic}
     rows = rows_of(parameter_frame(results, alpha), slice(6))
     bound = ~parts.maximum.free & np.isnan(parts.given_values)
     found = []
     for group in groups:
         unknown = {rows[i][0]: "(at bound)" for i in group.places if bound[i]}
-        found.append(SummaryTable(group.heading, [rows[i] for i in group.places], unknown))
+        own = [rows[i] for i in group.places]
+        estimates = ("coef", own) if group.tested else ("estimate", untested(own))
+        found.append(SummaryTable(group.heading, estimates[1], estimates[0], unknown))
         with np.errstate(over="ignore"):
             ratios = [(name, np.exp(row[[0, 4, 5]])) for name, row in (rows[i] for i in group.ratios)]
-        found.append(SummaryTable(group.ratio, ratios))
-    notes = [*noted("warning", _message(results)), *notes, *noted("errors", _errors(results, errors))]
-    return Words(title, model, criteria, [*found, *tables], notes, formulas or {}, of_ratios)
+        found.append(SummaryTable(group.ratio, ratios, "exp(coef)"))
+    null = results.llnull if results._knows_null else np.nan
+    details = [("Iterations:", str(parts.maximum.iterations))]
+    details += [("Log-likelihood, intercept only:", f"{null:.3f}")] * bool(np.isfinite(null))
+    return Words(
+        title,
+        facts,
+        [*found, *tables],
+        [*noted("warning", _message(results)), *notes, *noted("errors", _errors(results, errors))],
+        formulas or {},
+        details,
+        _ratio_test(results, null),
+        of_ratios=of_ratios,
+        family=parts.family_words.partition(",")[0] + known_shape(parts.family),
+    )
+
+
+def _ratio_test(results: Fit, null: float) -> LabelledValues:
+    """Likelihood-ratio test against an intercept only, where one is valid."""
+    parts = results.parts
+    free = dict(zip(parts.names, parts.maximum.free.tolist(), strict=True))
+    df, nested = len(parts.slopes), all(free[name] for name in parts.slopes)
+    if not (df and nested and np.isfinite(null)) or results._of_sample or parts.cov_type != "nonrobust":
+        return []
+    chi2 = max(2.0 * (results.llf - null), 0.0)
+    return [(f"LR chi2, df = {df}:", f"{chi2:.3f}"), ("P>chi2:", tail(float(chdtrc(df, chi2))))]
+
+
+def known_shape(family: Any) -> str:
+    """The shape of a family where it is known, as in ``" (df = 4)"``."""
+    shape = None if family.estimate_shape else family.distribution.shape_name
+    return "" if shape is None else f" ({shape} = {getattr(family.distribution, shape):.4g})"
 
 
 def _message(results: Fit) -> list[str]:

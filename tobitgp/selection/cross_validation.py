@@ -15,7 +15,7 @@ from tobitgp.data.frames import read_weights, reads_frames
 from tobitgp.data.table import column_names
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError, TobitGPError, user_level
-from tobitgp.inference.fitted import Step
+from tobitgp.inference.search_settings import Step
 from tobitgp.kinds.progress import progress_bar
 from tobitgp.method_spelling import with_moved_settings
 from tobitgp.model import Model

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.frames import reads_frames
+from tobitgp.data.notebook import html_of_text
 from tobitgp.errors import DataError, SpecError, user_level
 from tobitgp.nondetects.sample_results import in_words
 from tobitgp.numerics.rank_tests import TimesOfGroups, fleming_harrington, gray, log_rank
@@ -50,6 +51,10 @@ class LogRank:
         words = f"{self.method}: chi2({self.df}) = {self.statistic:.5g}, p = {in_words(self.pvalue)}"
         lines = shown.to_string(float_format="{:.5g}".format).splitlines()
         return "\n".join([*(line.rstrip() for line in lines), "", words])
+
+    def _repr_html_(self) -> str:
+        """The test and its groups, in a notebook."""
+        return html_of_text(self)
 
 
 @reads_frames

@@ -32,7 +32,7 @@ def test_side_noises_are_parameters(local):
     assert local.evidence_kind == "local"
     assert local.converged
     assert "sigma_lower" in str(local.summary())
-    assert "parabolas" in str(local.summary())
+    assert "Parabolas" in str(local.summary())
 
 
 @pytest.mark.filterwarnings("ignore:No row is censored")

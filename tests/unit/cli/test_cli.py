@@ -29,7 +29,7 @@ def test_options_reach_the_fit(table, tmp_path, capsys):
     options = ["--method", "laplace", "--hyper", "maximize", "--fixed", "sigma=0.4", "--inducing", "none"]
     assert main(["fit", FORMULA, str(table), *options, "--plot", str(picture)]) == 0
     printed = capsys.readouterr().out
-    assert "laplace" in printed
+    assert "Laplace approximation" in printed
     assert "0.4000" in printed
     assert picture.read_bytes().startswith(b"\x89PNG")
 

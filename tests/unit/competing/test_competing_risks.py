@@ -338,7 +338,7 @@ def test_tables_have_a_level_of_causes(mgus2):
     pd.testing.assert_frame_equal(frame.loc["pcm"], res["pcm"].summary_frame(0.1))
     text = str(res.summary())
     assert text.splitlines()[0].strip() == "Competing risks: 2 causes of 'text', censored where it is 'censored'"
-    assert "115 events, weibull, mle" in text
+    assert "pcm 115 weibull maximum likelihood" in " ".join(text.split())
     assert "net survival" in text
     assert "2 causes of 'text'" in repr(res)
 

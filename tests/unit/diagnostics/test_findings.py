@@ -64,9 +64,9 @@ def test_bad_things_come_first_in_advice_and_order_is_kept_in_print(check):
     head, *lines = repr(check).split("\n")
     assert head == "3 diagnostics, 2 to look at"
     assert lines[0] == "[ ok ] first       all is well"
-    assert lines[1].startswith("[look] second one  this needs")
+    assert lines[1].startswith("[warn] second one  this needs")
     assert lines[2].startswith(" " * 19 + lines[2].strip()[0])
-    assert lines[-1] == "[BAD ] third       wrong"
+    assert lines[-1] == "[bad ] third       wrong"
     assert max(map(len, lines)) <= 100
 
 

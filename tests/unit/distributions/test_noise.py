@@ -6,6 +6,7 @@ from support.distributions import DISTRIBUTIONS, PRECISE, cdf, density
 
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
+from tobitgp.likelihoods import FAMILIES
 
 SCIPY = {
     "normal": stats.norm(),
@@ -82,3 +83,23 @@ def test_weibull_tail_is_exact():
 def test_student_with_many_degrees_is_normal():
     z = np.array([-40.0, -5.0, 1.0])
     np.testing.assert_allclose(StudentNoise(1e12).log_cdf(z), NormalNoise().log_cdf(z), rtol=1e-8)
+
+
+BY_ROW = [
+    family.distribution for family in FAMILIES.values() if family.distribution and family.distribution.shape_by_row
+]
+
+
+@pytest.mark.parametrize("distribution", BY_ROW, ids=repr)
+def test_rows_with_shapes_of_their_own_are_rows_one_at_a_time(distribution, rng):
+    least, most = np.maximum(distribution.shape_range, -5.0)
+    shapes = np.concatenate([rng.uniform(least, min(most, 60.0), 40), np.maximum([0.0, 1e-13, 1e-3, -1e-3], least)])
+    a = np.where(np.arange(len(shapes)) % 3, rng.uniform(-40.0, 40.0, len(shapes)), rng.normal(size=len(shapes)))
+    b = a + np.where(np.arange(len(a)) % 7, rng.exponential(size=len(a)), 1e-6)
+    together = distribution.with_shape(shapes)
+    for name in ("log_density", "lower_tail", "upper_tail", "log_cdf", "log_sf", "log_mass"):
+        ends = (a, b) if name == "log_mass" else (a,)
+        found = np.atleast_2d(getattr(together, name)(*ends))
+        for i, shape in enumerate(shapes):
+            alone = getattr(distribution.with_shape(float(shape)), name)(*(end[i : i + 1] for end in ends))
+            np.testing.assert_allclose(found[:, i], np.ravel(np.atleast_2d(alone)), rtol=1e-10, atol=1e-29)

@@ -9,9 +9,10 @@ from support.problems import GAUSSIAN, gp, make_problem, product, simulate, solv
 from tobitgp.errors import NumericalError
 from tobitgp.inference import METHODS, EPUpdates, VIUpdates
 from tobitgp.inference import inducing as room
-from tobitgp.inference.fitted import Settings, Task
+from tobitgp.inference.fitted import Task
 from tobitgp.inference.hyperparameters import LOCATION, Parameters, default_prior
 from tobitgp.inference.partition_fit import fit_gp
+from tobitgp.inference.search_settings import Settings
 from tobitgp.priors.kernel_block import GPPrior
 from tobitgp.priors.prior import Prior
 from tobitgp.priors.structure import Grouping, Inputs

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tobitgp.errors import SpecError
-from tobitgp.inference.fitted import Step
+from tobitgp.inference.search_settings import Step
 from tobitgp.kinds import progress
 from tobitgp.kinds.progress import progress_bar
 

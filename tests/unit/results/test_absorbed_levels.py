@@ -181,7 +181,7 @@ def test_stored_factors_that_are_not_the_formula_s_are_refused(change, data, mon
 
 def test_summary_says_where_the_prior_of_the_intercept_is(data, monkeypatch):
     res = fit(monkeypatch, "y ~ gp(x) + C(g) | censor(-0.5)", data, fixed=KNOWN)
-    assert "at the base level" in " ".join(str(res.summary()).split())
+    assert "at the base level" in " ".join(str(res.summary(details=True)).split())
 
 
 def test_random_intercepts_beside_the_factor_are_its_terms(data, monkeypatch):

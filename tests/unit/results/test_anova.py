@@ -156,7 +156,7 @@ def test_without_rows(curves, tmp_path):
 def test_in_the_summary(lung):
     res = tg.fit("Surv(time, event) ~ age + C(ph_ecog)", lung, family="weibull")
     table = res.summary(anova=True).tables[-1]
-    assert [str(cell).strip() for cell in table[0].data] == ["", "df", "chi2", "P>chi2"]
+    assert [str(cell).strip() for cell in table[0].data] == ["Joint tests", "df", "chi2", "P>chi2"]
     assert len(table) == 3
     with pytest.raises(SpecError, match="anova"):
         res.summary(anova="yes")

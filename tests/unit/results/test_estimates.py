@@ -105,7 +105,7 @@ def test_more_than_five_hyper_parameters_keep_the_curvature():
     se = np.sqrt(np.diag(fitted.log_covariance))
     names = list(fitted.parameters.names)
     np.testing.assert_allclose(res.bse[names], res.params[names] * se, rtol=1e-12)
-    assert "interval from the curvature" in " ".join(str(res.summary()).split())
+    assert "intervals from the posterior curvature" in " ".join(str(res.summary()).split())
 
 
 def test_covariance_of_all_parameters(averaged):

@@ -14,6 +14,7 @@ from scipy.special import ndtr, ndtri
 
 from tobitgp.data.absorbed import Absorbed, Columns
 from tobitgp.data.frames import read_clusters
+from tobitgp.data.notebook import html_of_table
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, TobitGPError, user_level
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.predict import check_alpha
@@ -94,9 +95,17 @@ class BootstrapResults:
         columns = {"estimate": self.estimate, "bias": self.draws.mean() - self.estimate, "se": self.bse}
         return pd.DataFrame(columns | {"lower": ends[0], "upper": ends[1], "draws": self.draws.count()})
 
+    @property
+    def _headline(self) -> str:
+        failed = f", {self.failed} without a maximum" if self.failed else ""
+        return f"bootstrap: {len(self.draws)} draws{failed}"
+
+    def _repr_html_(self) -> str:
+        """The table, in a notebook."""
+        return html_of_table(self.summary_frame(), self._headline)
+
     def __repr__(self) -> str:
-        head = f"bootstrap: {len(self.draws)} draws" + (f", {self.failed} without a maximum" if self.failed else "")
-        return f"{head}\n{self.summary_frame().to_string(float_format='{:.4g}'.format)}"
+        return f"{self._headline}\n{self.summary_frame().to_string(float_format='{:.4g}'.format)}"
 
 
 def bootstrap(

@@ -22,6 +22,7 @@ from tobitgp.results.parameter_estimates import Transformed
 from tobitgp.results.ratios import RatioKind
 from tobitgp.results.rows import Asked, ask
 from tobitgp.results.summary_notes import (
+    DISTRIBUTION,
     ParameterGroup,
     likelihood_words,
     model_title,
@@ -180,15 +181,20 @@ class BoxCoxResults(LikelihoodResults):
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
         p, k = len(self._columns), len(self._names)
+        q = p + len(self._parts.scale_columns)
         return likelihood_words(
             self,
             alpha,
             model_title(self, positive=True),
-            [("Family:", "boxcox")],
-            [ParameterGroup("coef", range(p)), ParameterGroup("value", range(p, k))],
+            [],
+            [
+                ParameterGroup("Coefficients", range(p)),
+                ParameterGroup("log(sigma)", range(p, q)),
+                ParameterGroup(DISTRIBUTION, range(q, k), tested=False),
+            ],
             [*row_notes(self), *power_notes(self, [self.power])],
             formulas=scale_formula(self),
-            errors="from the observed information and include the uncertainty of the power",
+            errors="from the observed information, with the power estimated",
         )
 
     plot = figures.plot

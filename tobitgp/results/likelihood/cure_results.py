@@ -21,7 +21,14 @@ from tobitgp.results.likelihood import cure_questions
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.ratios import RatioKind
 from tobitgp.results.rows import Asked
-from tobitgp.results.summary_notes import ParameterGroup, hazard_title, likelihood_words, model_title, row_notes
+from tobitgp.results.summary_notes import (
+    DISTRIBUTION,
+    ParameterGroup,
+    hazard_title,
+    likelihood_words,
+    model_title,
+    row_notes,
+)
 from tobitgp.results.words import SummaryTable, Words, noted
 from tobitgp.typing import Frame
 
@@ -169,6 +176,9 @@ class CureResults(LikelihoodResults):
     def _words(self, alpha: float, kind: Any = None) -> Words:
         names, p, q = self._names, len(self._columns), len(self._parts.scale_columns)
         cured, link, added = range(p, p + q), self._parts.link, "with a cured fraction"
+        baseline = getattr(self._parts, "baseline", None)
+        facts = [] if baseline is None else [("Baseline:", str(baseline.words))]
+        ratio = {None: "Time ratios", "hazard": "Hazard ratios", "odds": "Odds ratios"}.get(link, "")
         found: list[Any] = []
         with suppress(SpecError):  # without rows the fraction may be unknown
             label = "all rows" if self._parts.one_fraction else "mean over the rows"
@@ -177,11 +187,13 @@ class CureResults(LikelihoodResults):
             self,
             alpha,
             model_title(self, positive=True, added=added) if link is None else hazard_title(link, added),
-            [("Family:", self._parts.family_words)],
+            facts,
             [
-                ParameterGroup("coef", range(p), "exp(coef)", range(p)),
-                ParameterGroup("logit(cured)", cured, "odds ratio", [i for i in cured if names[i] != INTERCEPT]),
-                ParameterGroup("value", range(p + q, len(names))),
+                ParameterGroup(
+                    "Coefficients", range(p), ratio, [i for i in range(p) if ratio and names[i] != "Intercept"]
+                ),
+                ParameterGroup("logit(cured)", cured, "Odds ratios", [i for i in cured if names[i] != INTERCEPT]),
+                ParameterGroup(DISTRIBUTION, range(p + q, len(names)), tested=False),
             ],
             [
                 *row_notes(self),
@@ -189,7 +201,7 @@ class CureResults(LikelihoodResults):
                 *noted("parameters", cure_questions.profile_note(self, alpha)),
             ],
             formulas=self._parts.formula_texts,
-            tables=[SummaryTable("cured fraction", found)],
+            tables=[SummaryTable("Cured fraction", found, "estimate")],
         )
 
     cured_fraction = cure_questions.cured_fraction

@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tobitgp.data.linear_columns import INTERCEPT
 from tobitgp.errors import SpecError
 from tobitgp.kinds.distributional import DistributionalParts
 from tobitgp.results import figures
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.ratios import RatioKind
-from tobitgp.results.summary_notes import ParameterGroup, hazard_title, likelihood_words, model_title, row_notes
+from tobitgp.results.summary_notes import (
+    DISTRIBUTION,
+    ParameterGroup,
+    hazard_title,
+    likelihood_words,
+    model_title,
+    row_notes,
+)
 from tobitgp.results.words import Words, noted
 
 _NONE: Mapping[str, str] = {}
@@ -65,12 +73,14 @@ class DistributionalResults(LikelihoodResults):
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
         p, parts = len(self._columns), self._parts
-        groups = [ParameterGroup("coef", range(p), "exp(coef)", range(p if self._has_ratios else 0))]
+        ratios = [i for i in range(p if self._has_ratios else 0) if self._names[i] != INTERCEPT]
+        of_ratios = "Time ratios" if parts.spec.response.kind == "surv" else "Ratios"
+        groups = [ParameterGroup("Coefficients", range(p), of_ratios, ratios)]
         return likelihood_words(
             self,
             alpha,
             model_title(self, positive=parts.family.log_time) if parts.link is None else hazard_title(parts.link),
-            [("Family:", parts.family_words)],
+            [] if parts.baseline is None else [("Baseline:", parts.baseline.words)],
             [*groups, *groups_of_formulas(parts)],
             [*row_notes(self), *noted("coefficients", notes_of_logs(parts))],
             formulas=parts.formula_texts,
@@ -90,7 +100,7 @@ def groups_of_formulas(parts: DistributionalParts, headings: Mapping[str, str] =
     ]
     own = {name for columns in formulas.values() for name in columns}
     rest = [i for i in range(len(parts.columns), len(names)) if names[i] not in own]
-    return [group for group in (*found, ParameterGroup("value", rest)) if group.places]
+    return [group for group in (*found, ParameterGroup(DISTRIBUTION, rest, tested=False)) if group.places]
 
 
 def notes_of_logs(parts: DistributionalParts) -> list[str]:

@@ -21,6 +21,8 @@ from tobitgp.results.summary_notes import ParameterGroup, likelihood_words, mode
 from tobitgp.results.words import Words, noted
 from tobitgp.typing import Array, Frame
 
+_ODDS = "odds_k is the weight of component k divided by that of component 1."
+
 
 class MixedRegressionResults(LikelihoodResults):
     """A mixture of regressions, by :func:`tobitgp.fit` with ``y ~ mixture(2, x)``.
@@ -188,15 +190,15 @@ class MixedRegressionResults(LikelihoodResults):
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
         parts = self._parts
-        headings = {f"{LOCATION}{k}": f"component {k}" for k in range(2, self.n_components + 1)}
-        groups = [ParameterGroup("component 1", range(len(self._columns))), *groups_of_formulas(parts, headings)]
+        headings = {f"{LOCATION}{k}": f"Component {k}" for k in range(2, self.n_components + 1)}
+        groups = [ParameterGroup("Component 1", range(len(self._columns))), *groups_of_formulas(parts, headings)]
         return likelihood_words(
             self,
             alpha,
             model_title(self, positive=parts.family.log_time, added=f"with {self.n_components} components"),
-            [("Family:", parts.family_words)],
+            [],
             groups,
-            [*row_notes(self), *noted("coefficients", notes_of_logs(parts))],
+            [*row_notes(self), *noted("coefficients", notes_of_logs(parts)), *noted("parameters", [_ODDS])],
             formulas={label: text for label, text in parts.formula_texts.items() if not label.startswith(LOCATION)},
         )
 

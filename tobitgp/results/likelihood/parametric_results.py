@@ -44,7 +44,7 @@ _OF = {
     "odds": "Coefficients are logarithms of odds ratios of the event before any time.",
     "probit": "Coefficients are differences of minus the probit of survival; no ratio is the same at all times.",
 }
-_RATIOS = {"hazard": "hazard ratio", "odds": "odds ratio"}
+_RATIOS = {"hazard": "Hazard ratios", "odds": "Odds ratios"}
 
 
 class ParametricHazardResults(LikelihoodResults):
@@ -317,7 +317,7 @@ class ParametricHazardResults(LikelihoodResults):
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
         parts, names, p = self._parts, self._names, len(self._columns)
-        baseline, facts = parts.baseline.words, [("Link:", parts.link)]
+        baseline, facts, q = parts.baseline.words, [], len(names) - (parts.frailty is not None)
         if self.knots:
             baseline = f"{baseline}, df = {parts.baseline.size}"
         title, notes = hazard_title(parts.link), [_OF[parts.link]]
@@ -328,13 +328,17 @@ class ParametricHazardResults(LikelihoodResults):
                 "Coefficients are conditional on the frailty (mean 1, variance theta); predictions average over it."
             )
         ratios = [i for i in range(p) if parts.link in _RATIOS and parts.written.is_own(names[i])]
-        coefficients = ParameterGroup("coef", range(p), _RATIOS.get(parts.link, ""), ratios)
+        coefficients = ParameterGroup("Coefficients", range(p), _RATIOS.get(parts.link, ""), ratios)
         return likelihood_words(
             self,
             alpha,
             title,
             [("Baseline:", baseline), *facts],
-            [coefficients, ParameterGroup("baseline", range(p, len(names)))],
+            [
+                coefficients,
+                ParameterGroup("Baseline hazard", range(p, q), tested=False),
+                ParameterGroup("Frailty variance", range(q, len(names)), tested=False),
+            ],
             [*row_notes(self), *noted("coefficients", notes), *noted("parameters", [_baseline_note(self)])],
         )
 

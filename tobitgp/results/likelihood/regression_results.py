@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tobitgp.data.linear_columns import INTERCEPT
 from tobitgp.data.outcome import outcome
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.kinds.likelihood import LikelihoodParts
@@ -26,6 +27,7 @@ from tobitgp.results.ratios import Contrasts
 from tobitgp.results.residuals import pearson
 from tobitgp.results.rows import Asked
 from tobitgp.results.summary_notes import (
+    DISTRIBUTION,
     ParameterGroup,
     likelihood_words,
     model_title,
@@ -124,20 +126,30 @@ def estimated_slopes(parts: LikelihoodParts) -> float:
     )
 
 
+_SHAPED = ("weibull", "loglogistic")  # families that others write with a shape
+
+
 def regression_words(results: Any, alpha: float) -> Words:
     """Contents of the summary of a regression."""
-    p, k, positive = len(results._columns), len(results._names), results._parts.family.log_time
-    coefficients = ParameterGroup("coef", range(p), "exp(coef)", range(p if positive else 0))
+    parts, p, k = results._parts, len(results._columns), len(results._names)
+    positive, q = parts.family.log_time, p + len(parts.scale_columns)
+    ratios = [i for i in range(p if positive else 0) if results._names[i] != INTERCEPT]
+    of_ratios = "Time ratios" if parts.spec.response.kind == "surv" else "Ratios"
     scale = []
     if positive:
         scale.append("Coefficients and sigma are on the scale of the logarithm of the response.")
-        scale.append("exp(coef) is the factor by which one unit of a column multiplies the response.")
+        scale += ["exp(coef) is the factor of the response per unit of a column."] * bool(ratios)
+        scale += ["The shape of the distribution of the response is 1 / sigma."] * (parts.family.name in _SHAPED)
     return likelihood_words(
         results,
         alpha,
         model_title(results, positive=positive),
-        [("Family:", results._parts.family.name)],
-        [coefficients, ParameterGroup("value", range(p, k))],
+        [],
+        [
+            ParameterGroup("Coefficients", range(p), of_ratios, ratios),
+            ParameterGroup("log(sigma)", range(p, q)),
+            ParameterGroup(DISTRIBUTION, range(q, k), tested=False),
+        ],
         [*row_notes(results, times=not positive), *noted("scale", scale)],
         formulas=scale_formula(results),
         of_ratios=ratio_words(results),

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.diagnostics import validation
-from tobitgp.diagnostics.check import process_findings
 from tobitgp.diagnostics.elpd import Elpd
 from tobitgp.diagnostics.k_hat import KHat
+from tobitgp.diagnostics.process_findings import process_findings
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.training_draws import Draws
 from tobitgp.errors import SpecError

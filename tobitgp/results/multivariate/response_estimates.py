@@ -173,9 +173,7 @@ class ResponseEstimates:
         found = self.intercepts_at_means()
         pairs = zip(self.labels, found.coefficients(), found.errors(), strict=True)
         listed = ", ".join(f"{value:.4g} [{label}] (std err {se:.2g})" for label, value, se in pairs)
-        return [
-            f"Intercept[...] is the value with all linear columns at 0. With the columns at their means it is {listed}."
-        ]
+        return [f"Intercept[...] with all linear columns at their means: {listed}."]
 
     def priors(self) -> pd.DataFrame:
         """Priors of coefficients, then of the rest, with the columns of `prior_table`."""

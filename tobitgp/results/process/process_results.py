@@ -13,8 +13,8 @@ import pandas as pd
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.table import column_names
 from tobitgp.diagnostics import validation
-from tobitgp.diagnostics.check import process_findings
 from tobitgp.diagnostics.k_hat import KHat, process_k_hat
+from tobitgp.diagnostics.process_findings import process_findings
 from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.training_draws import Draws
 from tobitgp.distributions.response import RowDistributions

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc, fdtrc
 
 from tobitgp.engines import row_chunks
-from tobitgp.inference.feature_layout import block_features, weight_places
-from tobitgp.inference.feature_posterior import FeaturePosterior
-from tobitgp.inference.site_updates import CHUNK_ROWS
-from tobitgp.kinds.process import ProcessParts
 from tobitgp.numerics.arrow import by_group
 from tobitgp.typing import Array, IntArray
+
+if TYPE_CHECKING:
+    from tobitgp.inference.feature_posterior import FeaturePosterior
+    from tobitgp.kinds.process import ProcessParts
 
 MOST_COLUMNS = 2000  # of a term, beyond which no covariance of all of them is formed
 _MOST_CELLS = 20_000_000  # of covariances between a term and all weights
@@ -55,6 +55,8 @@ def joint_test_of_process(parts: ProcessParts, blocks: Sequence[int]) -> TermTes
 
 def _places(point: FeaturePosterior, block: int) -> IntArray:
     """Where the weights of a block are among all, group after group."""
+    from tobitgp.inference.feature_layout import weight_places
+
     of = point.blocks[block]
     groups = np.arange(1 if of.grouping is None else of.grouping.size)
     return weight_places(point.layout, point.layout.places[block], groups, of.size).ravel()
@@ -65,6 +67,9 @@ def _gram(parts: ProcessParts, blocks: Sequence[int]) -> Array:
 
     Where there are groups there is one block.
     """
+    from tobitgp.inference.feature_layout import block_features
+    from tobitgp.inference.site_updates import CHUNK_ROWS
+
     point, inputs = parts.fitted.points[0], parts.gp.inputs(parts.rows.design)
     weight, own = parts.rows.response.weight, [point.blocks[t] for t in blocks]
     of, size = own[0], sum(b.size * (1 if b.grouping is None else b.grouping.size) for b in own)

@@ -502,7 +502,7 @@ def test_refusals(data, changes, error, words):
 
 @pytest.mark.parametrize("what", ["uncensored", "observed", "conditional"])
 def test_questions_that_have_no_answer(res, what):
-    with pytest.raises(SpecError, match="of a cure model"):
+    with pytest.raises(SpecError, match="for a cure model"):
         res.predict(BOTH, what)
     with pytest.raises(SpecError, match="exclude="):
         res.predict(BOTH, "cured", exclude="treated")
