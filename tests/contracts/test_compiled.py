@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 from support.blocks import CHAINS, CODES, STRUCTURES, WEIGHT, wavy
 from support.problems import GAUSSIAN, RADIAL, dense, gp, make_problem, product, simulate, tight
 
@@ -112,6 +113,67 @@ def test_features_that_are_not_kept(name, monkeypatch):
     periodic = gp(problem, product(("periodic", 1)), Z[::2], t=1)
     blocks = [dense(problem), gp(problem, "matern32", Z), periodic]
     assert_equal(*both(problem, blocks, [0.1, -0.5, -1.0, 0.1, 0.8, -1.0], tight(name)))
+
+
+def many_terms(n=45, terms=4):
+    """Rows with fewer places than the columns of their processes, whose inputs differ, and the parameters of these."""
+    data, rng = simulate("mixed", n=n, noise=0.4), np.random.default_rng(2)
+    inputs = tuple(rng.normal(size=(n, 1)) for _ in range(terms))
+    problem = make_problem(inputs, data.lower, data.upper, rng.uniform(1, 4, n), np.column_stack([np.ones(n), data.X]))
+    blocks = [gp(problem, RADIAL[t % len(RADIAL)], problem.X[t], t=t) for t in range(terms)]
+    return problem, [dense(problem), *blocks], np.ravel([[-0.2 * t, -1.0 + 0.3 * t] for t in range(terms)])
+
+
+@pytest.mark.parametrize("slopes", [False, True])
+@pytest.mark.parametrize("name", METHODS)
+def test_more_columns_than_rows(name, slopes, monkeypatch):
+    """Iterations of many columns have no more than there are rows, but for the slopes of Laplace's method."""
+    made, kind = [], library.Evaluation
+    monkeypatch.setattr(library, "Evaluation", lambda *given, **named: made.append(kind(*given, **named)) or made[-1])
+    problem, blocks, theta = many_terms()
+    data, theta, method = cut(problem, [b.inputs for b in blocks]), np.append(theta, -1.0), tight(name)
+    got = settle(FeatureModel(data, blocks, GAUSSIAN), data, theta, method, slopes=slopes)
+    joined = name != "laplace" or not slopes
+    assert made[0].p > problem.n
+    assert made[0].rank == (problem.n if joined else made[0].p)
+    with without_core():
+        want = settle(FeatureModel(data, blocks, GAUSSIAN), data, theta, method, slopes=True)
+    assert_equal(got if slopes else replace(got, gradient=want.gradient), want)
+
+
+def test_more_columns_than_rows_of_any_kernel_and_noise():
+    """Columns that the core is given, and a shape that is free."""
+    problem, blocks, theta = many_terms()
+    blocks[2] = gp(problem, product(("periodic", 1)), problem.X[1], t=1)
+    theta = np.insert(theta, 4, 0.8)
+    likelihood = NoiseLikelihood(StudentNoise(), free_shape=True)
+    got, want = both(problem, blocks, [*theta, np.log(4.0), -1.0], tight("vi"), likelihood=likelihood)
+    assert got.row_features > 100
+    assert_equal(got, want)
+
+
+@pytest.mark.parametrize("name", ["ep", "vi"])
+def test_more_columns_than_exact_rows(name):
+    """The evidence and its slopes are those of a normal density."""
+    n, terms, rng = 40, 6, np.random.default_rng(5)
+    X, y, H = tuple(rng.normal(size=(terms, n, 1))), rng.normal(size=n), rng.normal(size=(n, 1))
+    problem = make_problem(X, y, y, np.ones(n), H)
+    blocks = [dense(problem), *(gp(problem, "rbf", X[t], t=t) for t in range(terms))]
+    theta = np.append(np.ravel([[-0.2 * t, -2.3 + 0.2 * t] for t in range(terms)]), -0.7)
+    data = cut(problem, [b.inputs for b in blocks])
+    found = settle(FeatureModel(data, blocks, GAUSSIAN), data, theta, tight(name), slopes=True)
+    assert found.row_features > 100
+
+    def log_density(theta):
+        K = blocks[0].X @ blocks[0].X.T + np.exp(2.0 * theta[-1]) * np.eye(n)
+        for x, (log_sd, log_scale) in zip(X, theta[:-1].reshape(-1, 2), strict=True):
+            K += np.exp(2.0 * log_sd - 0.5 * ((x - x.T) / np.exp(log_scale)) ** 2)
+        return multivariate_normal(cov=K).logpdf(y)
+
+    steps = 1e-5 * np.eye(len(theta))
+    slopes = [(log_density(theta + h) - log_density(theta - h)) / 2e-5 for h in steps]
+    assert found.evidence == pytest.approx(log_density(theta), abs=1e-6)
+    np.testing.assert_allclose(found.gradient, slopes, atol=1e-5)
 
 
 def test_marginals_of_new_rows_and_new_groups(rng):

@@ -176,6 +176,7 @@ typedef struct {
     const int *knot;          /* ... and where each row stands in it, (n,) */
     /* what comes out: */
     int p, m;                 /* common columns, and those of a row's own group */
+    int rank;                 /* of A A', whose root stood for columns that are more than the rows; else p */
     double *A, *own, *d;      /* features (n - stored, p), (n - stored, m), residual variances (n,) */
     double *w, *L, *T, *U;    /* mean (p + groups m), factor (p, p), (groups, m, m), (groups, m, p) */
     double *gradient;         /* in the parameters of all blocks, the shape if it is free, log sigma, where asked for */
@@ -199,6 +200,7 @@ void fill_log(double *x, long n);
 int fix_blocks(Evaluation *e, double *scratch);
 long scratch_size(const Evaluation *e);
 void fill_rows(const Evaluation *e, int from, int count, double *A, double *own, double *d, double *scratch);
+int join_columns(Evaluation *e, double *root, double *scratch);
 long slopes_size(const Evaluation *e);
 void add_slopes(const Evaluation *e, const Part *part, double *G, double *G_own, const double *g_d, double *sums,
                 double *scratch);

@@ -191,6 +191,33 @@ VECTORISED void fill_rows(const Evaluation *e, int from, int count, double *A, d
     }
 }
 
+/* Features of all rows, and in their place a root (n, rank) of the covariance A A' that they give f; 1; 0 where that is
+   not finite, and -1 without memory. */
+int join_columns(Evaluation *e, double *root, double *scratch)
+{
+    int n = e->rows->n, rank, info;
+    double *K = malloc(sizeof(double) * n * (n + 2l)), usual = -1, zero = 0;
+    int *place = malloc(sizeof(int) * n);
+    if (!K || !place) {
+        free(K);
+        free(place);
+        return -1;
+    }
+    for (int from = 0; from < n; from += BLOCK)
+        fill_rows(e, from, n - from < BLOCK ? n - from : BLOCK, e->A + (long)from * e->p, NULL, e->d + from, scratch);
+    lib.dsyrk("L", "T", &n, &e->p, &one, e->A, &e->p, &zero, K, &n);
+    lib.dpstrf("L", &n, K, &n, place, &rank, &usual, K + (long)n * n, &info);
+    int done = info >= 0 && isfinite(K[0]);
+    rank = rank < 1 ? 1 : rank; /* all are zero */
+    for (int i = 0; done && i < n; i++)
+        for (int j = 0; j < rank; j++)
+            root[(place[i] - 1l) * rank + j] = j <= i ? K[i + (long)j * n] : 0;
+    e->p = done ? rank : e->p;
+    free(K);
+    free(place);
+    return done;
+}
+
 /* Mean and variance (n,) of a' w in any rows, with blocks and posterior as they were found; 0 without memory. */
 int find_marginals(Evaluation *e, const double *inverse, double *mean, double *v)
 {

@@ -15,6 +15,7 @@ static const double SHORTEN = .6, SHORTEST = .05, LENGTHEN = 1.15, TURNED = .7, 
                     ASTRAY = 10;
 static const double STEEPEST = 1e8, RIDGE = 1e-10;
 enum { PATIENCE = 50, LONG_PATIENCE = 100, SHORT_PATIENCE = 10 };
+enum { FEW = 100 }; /* columns */
 
 void setup(const Library *library, const Tables *found)
 {
@@ -36,6 +37,7 @@ typedef struct {
     double *point_step;
     int remembered, newest;
     double log_det;
+    int filled;               /* whether a root stands for the columns */
     Structured beside;        /* where there is a chain */
 } Iteration;
 
@@ -106,7 +108,8 @@ static void meet_rows(Iteration *s)
             part.A = e->A + (long)(from - e->stored) * e->p;
             part.own = e->own + (long)(from - e->stored) * e->m;
         }
-        fill_rows(e, from, part.count, (double *)part.A, (double *)part.own, e->d + from, s->scratch);
+        if (!s->filled)
+            fill_rows(e, from, part.count, (double *)part.A, (double *)part.own, e->d + from, s->scratch);
         for (int i = from; known && i < from + part.count; i++) {
             known_site(e, i);
             s->yy += e->lambda1[i] * e->rows->limit[i];
@@ -455,29 +458,121 @@ static void implicit_weights(Iteration *s, double *out)
         move_chain(&s->beside, e, out);
 }
 
+/* The gradient where a root (n, p) stands for the columns A (n, columns): dF/dA = alpha w' - R0 A with w = A' alpha and
+   R0 = Lambda - Lambda V Lambda, (FEA16). 0 without memory. */
+static int joined_slopes(Iteration *s, double *A, int columns, double *sums, double in_noise[2])
+{
+    Evaluation *e = s->e;
+    int n = e->rows->n, p = e->p;
+    double zero = 0, *memory = malloc(sizeof(double) * ((long)n * (n + p + columns + 2) + columns * (columns + 1l)));
+    if (!memory)
+        return 0;
+    double *at = memory, *R0 = slice(&at, (long)n * n), *white = slice(&at, (long)n * p), *G = slice(&at, (long)n * columns);
+    double *alpha = slice(&at, n), *g_d = slice(&at, n), *w = slice(&at, columns), *between = at;
+    for (int from = 0; from < n; from += BLOCK) {
+        Part part = rows_from(s, from, n);
+        meet_part(s, &part, white + (long)from * p, NULL, s->v, s->mean);
+        for (int k = 0; k < part.count; k++) {
+            Slope x = site_slopes(e, from + k, s->mean[k], s->v[k]);
+            g_d[from + k] = x.g_d;
+            alpha[from + k] = e->lambda1[from + k] - e->lambda2[from + k] * s->mean[k];
+            for (int l = 0; l < 2; l++)
+                in_noise[l] += x.e[l];
+        }
+    }
+    lib.dsyrk("L", "T", &n, &p, &one, white, &p, &zero, R0, &n);
+    for (int j = 0; j < n; j++)
+        for (int i = j; i < n; i++) {
+            double less = e->lambda2[i] * R0[i + (long)j * n] * e->lambda2[j];
+            R0[i + (long)j * n] = R0[j + (long)i * n] = (i == j ? e->lambda2[i] : 0) - less;
+        }
+    e->A = A;
+    e->p = columns;
+    lib.dgemv("N", &columns, &n, &one, A, &columns, alpha, &unit, &zero, w, &unit);
+    lib.dgemm("N", "N", &columns, &n, &n, &one, A, &columns, R0, &n, &zero, G, &columns);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < columns; j++)
+            G[(long)i * columns + j] = alpha[i] * w[j] - G[(long)i * columns + j];
+    for (int t = 0; t < e->n_blocks; t++) { /* A' G, which is w w' + S - I */
+        int r = e->blocks[t].kept;
+        long first = e->blocks[t].first;
+        if (e->blocks[t].kind == COLUMNS)
+            continue;
+        lib.dgemm("N", "T", &r, &r, &n, &one, A + first, &columns, G + first, &columns, &zero,
+                  between + first + first * columns, &columns);
+    }
+    for (int from = 0; from < n; from += BLOCK) {
+        Part part = {from, n - from < BLOCK ? n - from : BLOCK, A + (long)from * columns, NULL};
+        add_slopes(e, &part, G + (long)from * columns, NULL, g_d + from, sums, s->scratch);
+    }
+    if (e->G) {
+        memcpy(e->G, G, sizeof(double) * n * columns);
+        memcpy(e->g_d, g_d, sizeof(double) * n);
+    }
+    finish_slopes(e, between, sums, s->scratch);
+    free(memory);
+    return 1;
+}
+
+/* The gradient at the fixed point; 0 without memory. */
+static int find_slopes(Iteration *s, double *A, int columns, double *implicit, double *by_rows)
+{
+    Evaluation *e = s->e;
+    double in_noise[2] = {0, 0};
+    if (s->filled) {
+        if (!joined_slopes(s, A, columns, by_rows, in_noise))
+            return 0;
+    } else {
+        const double *q = e->method == LAPLACE ? implicit : NULL;
+        if (q)
+            implicit_weights(s, implicit);
+        row_slopes(s, q, by_rows, in_noise);
+        fill_between(s, q, s->known.B); /* in the place of sums that are not needed again */
+        finish_slopes(e, s->known.B, by_rows, s->scratch);
+        if (e->chain)
+            slope_structured(&s->beside, e, q != NULL, s->inverse);
+    }
+    if (e->noise.free_shape)
+        e->gradient[e->slopes] = in_noise[1];
+    e->gradient[e->slopes + e->noise.free_shape] = in_noise[0];
+    return 1;
+}
+
 /* One evaluation: 1; 0 where the computation breaks down; -1 without memory. */
 int evaluate(Evaluation *e)
 {
-    double *first = malloc(sizeof(double) * (scratch_size(e) + 1));
+    double *first = malloc(sizeof(double) * (scratch_size(e) + 1)), *A = e->A, *root = NULL;
     if (!first)
         return -1;
-    int done = fix_blocks(e, first), n = e->rows->n;
+    int done = fix_blocks(e, first), n = e->rows->n, columns = e->p;
     e->failed = 0;
+    /* Of more columns than rows only the covariance matters, but to Laplace's slopes. Of few it saves less than their
+       posterior takes afterwards. */
+    int joined = columns > n && columns > FEW && !e->m && !e->stored && !e->chain && (e->method != LAPLACE || e->slopes < 0);
+    if (done && joined) {
+        root = malloc(sizeof(double) * n * n);
+        done = root ? join_columns(e, root, first) : -1;
+    }
+    e->rank = e->p;
     free(first);
-    if (!done)
-        return 0;
-    if (!ready_noise(&e->noise, e->slopes >= 0))
-        return -1;
-    Iteration s = {.e = e, .from = e->known, .sought = n - e->known};
+    if (done > 0 && !ready_noise(&e->noise, e->slopes >= 0))
+        done = -1;
+    if (done <= 0) {
+        free(root);
+        return done;
+    }
+    Iteration s = {.e = e, .from = e->known, .sought = n - e->known, .filled = joined};
     long p = e->p, m = e->m, weights = p + (m ? e->rows->groups : 0) * m, sums = sums_size(e), slopes = slopes_size(e);
     long scratch = scratch_size(e) > p + m * (m + p) ? scratch_size(e) : p + m * (m + p);
     long size = 2 * sums + p * p + BLOCK * (2 * (p + m) + 1) + 2 * n + scratch + weights + slopes
                 + (14 + 4 * MEMORY) * (long)s.sought + (e->chain ? structured_size(e) : 0);
     double *memory = malloc(sizeof(double) * size), *at = memory;
     if (!memory) {
+        free(root);
         free_noise(&e->noise);
         return -1;
     }
+    e->A = joined ? root : A;
     clear_sums(&s.known, slice(&at, sums), e);
     clear_sums(&s.found, slice(&at, sums), e);
     s.inverse = slice(&at, p * p);
@@ -510,20 +605,11 @@ int evaluate(Evaluation *e)
         done = refresh_posterior(&s);
     }
     done = done && iterate(&s);
-    if (done && e->slopes >= 0) {
-        const double *q = e->method == LAPLACE ? implicit : NULL;
-        if (q)
-            implicit_weights(&s, implicit);
-        double in_noise[2] = {0, 0};
-        row_slopes(&s, q, by_rows, in_noise);
-        if (e->noise.free_shape)
-            e->gradient[e->slopes] = in_noise[1];
-        e->gradient[e->slopes + e->noise.free_shape] = in_noise[0];
-        fill_between(&s, q, s.known.B); /* in the place of sums that are not needed again */
-        finish_slopes(e, s.known.B, by_rows, s.scratch);
-        if (e->chain)
-            slope_structured(&s.beside, e, q != NULL, s.inverse);
-    }
+    if (done && e->slopes >= 0 && !find_slopes(&s, A, columns, implicit, by_rows))
+        done = -1;
+    e->A = A;
+    e->p = columns;
+    free(root);
     free(memory);
     free_noise(&e->noise);
     return done;

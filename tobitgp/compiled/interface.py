@@ -103,7 +103,7 @@ class Evaluation(ctypes.Structure):
         *((name, ctypes.c_double) for name in ("tol", "damping", "sigma")),
         ("noise", Noise),
         *((name, ctypes.c_void_p) for name in ("lambda1", "lambda2", "given_d", "chain", "knot")),
-        *((name, ctypes.c_int) for name in ("p", "m")),
+        *((name, ctypes.c_int) for name in ("p", "m", "rank")),
         *((name, ctypes.c_void_p) for name in ("A", "own", "d", "w", "L", "T", "U", "gradient")),
         *((name, ctypes.c_void_p) for name in ("chain_gradient", "G", "G_own", "g_d")),
         *((name, ctypes.c_double) for name in ("evidence", "residual")),

@@ -117,7 +117,10 @@ class CompiledPlan:
         slopes: bool,
         beside: Beside | None = None,
     ) -> Settled:
-        """Find the fixed point from the sites of the rows, noise being what the core calls the likelihood."""
+        """Find the fixed point from the sites of the rows, noise being what the core calls the likelihood.
+
+        Where the core replaced many columns by a root of the rows' covariance, the weights' posterior is left out.
+        """
         assert isinstance(data.partitions, LocalPartitions)
         part: RowPartition = data.partitions.items[0]
         both = np.zeros((2, len(part))) if part.sites is None else np.array([part.sites.lambda1, part.sites.lambda2])
@@ -154,6 +157,7 @@ class CompiledPlan:
             None,
             0,
             0,
+            0,
             *(base + 8 * self.outputs[name] for name in _OF_ALL[1:]),
         )
         if beside is not None:
@@ -173,7 +177,8 @@ class CompiledPlan:
         answer = _Answer(self, e, blocks, memory, theta, own, given, method, likelihood, sites)
         here = data.starting(LocalPartitions([replace(part, sites=sites)]))
         found = e.evidence, e.iterations, e.residual, bool(e.converged), e.p + e.m
-        return Settled(theta, *found, answer.gradient() if slopes else None, here, answer.posterior)
+        gradient = answer.gradient() if slopes else None
+        return Settled(theta, *found, gradient, here, answer.posterior if e.rank == e.p else None)
 
     def _given(self, theta: Sequence[Array], blocks: Any, slopes: bool) -> dict[int, GivenFeatures]:
         """Make the columns of blocks that the core does not know."""

@@ -80,7 +80,7 @@ class ChainPlan:
             gradient[stands], gradient[~stands] = beside.gradient, found.gradient
         assert isinstance(found.data.partitions, LocalPartitions)
         there = LocalPartitions(_cut(found.data.partitions.items[0].sites, parts, self.order))
-        return replace(found, theta=theta, gradient=gradient, data=data.starting(there))
+        return replace(found, theta=theta, gradient=gradient, data=data.starting(there), complete=None)
 
 
 def _gathered(parts: Sequence[RowPartition], blocks: Sequence[int], knot: IntArray) -> tuple[RowPartition, IntArray]:

@@ -228,11 +228,12 @@ class Settled:
     row_features: int  # as of the layout
     gradient: Array | None  # (k,), of the evidence in theta, where slopes were asked for
     data: PartitionedRows  # the rows with the sites there
-    complete: Callable[[], FeaturePosterior]
+    complete: Callable[[], FeaturePosterior] | None  # None before `settle` knows how
 
     @cached_property
     def posterior(self) -> FeaturePosterior:
         """All of it, with its rows."""
+        assert self.complete is not None
         return self.complete()
 
 

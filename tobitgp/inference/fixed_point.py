@@ -133,9 +133,7 @@ def _settle(
         noise = find_noise(method, view)
         if noise is not None and not (noise.distribution and model.plan.stored):
             found = model.plan.settle(data, theta, method, view, noise, slopes=slopes)
-            if isinstance(model.plan, ChainPlan):
-                return replace(found, complete=partial(_completed, model, found, method))
-            return found
+            return found if found.complete else replace(found, complete=partial(_completed, model, found, method))
     p = _fixed_point(data, model.blocks, theta, method, likelihood, windows)
     gradient = evidence_gradient(p, method) if slopes else None
     there = data.starting(p.rows.map(site_updates.ended))
