@@ -11,13 +11,16 @@ from typing import Any
 from tobitgp.errors import SpecError, user_level
 from tobitgp.method_settings import EP, MLE, VI, Laplace, PosteriorMethod
 from tobitgp.method_value import MethodValue, call_text, given_settings, spelled
-from tobitgp.mixture.methods import EMCM, MIXTURE_METHODS, VBCM, MixtureAscent
+from tobitgp.mixture.methods import EMCM, MIXTURE_METHODS, SVBCM, VBCM, MixtureAscent
 
 FitMethod = PosteriorMethod | MLE | MixtureAscent
 OF_POSTERIORS: dict[str, type[PosteriorMethod]] = {each.name: each for each in (EP, VI, Laplace)}
 METHODS: dict[str, Any] = {**OF_POSTERIORS, MLE.name: MLE, **MIXTURE_METHODS}
 # Names in the papers: Groot and Lucas 2012, Basson and others 2023, Kohjima and others 2019.
-OF_PAPERS: dict[str, FitMethod] = {"t-gpr": EP(), "vt-gpr": VI(bound="local"), "emcm": EMCM()}
+OF_PAPERS: dict[str, FitMethod] = {
+    **{"t-gpr": EP(), "vt-gpr": VI(bound="local")},
+    **{"vbcm": VBCM(), "svbcm": SVBCM(), "emcm": EMCM()},
+}
 MOVED = ("bound", "hyper", "inducing", "max_iter", "n_starts", "tol")  # once arguments of a fit
 _OF_EVERY_FIT = {"max_iter"}
 _OF_PROCESSES = re.compile(r"\b(gp|re)\s*\(|\([^()]*\|")

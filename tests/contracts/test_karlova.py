@@ -9,6 +9,7 @@ from scipy.stats import norm
 from support.differences import derivative
 from support.printed import as_printed, divergence_as_printed
 from support.problems import dense, make_problem, solve, with_instrument
+from support.sequential_ep import sequential_ep
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
@@ -170,3 +171,27 @@ def test_in_the_unit_of_the_data_it_is_the_objective_of_the_paper(c):
 def test_a_unit_that_means_nothing(settings, said):
     with pytest.raises(SpecError, match=re.escape(said)):
         tg.VI(**settings)
+
+
+def test_records_of_figure_1_are_integrals_of_clipped_values():
+    """The posterior by sequential EP, and the mean of a record by quadrature between and at the limits."""
+    data = tg.datasets.simulate_karlova("symmetric", rng=1)
+    y, lower, upper = (data[name].to_numpy() for name in ("y", "lower", "upper"))
+    sign = np.where(y <= lower, -1, np.where(y >= upper, 1, 0))
+    assert min((sign == side).sum() for side in (-1, 0, 1)) > 2
+    res = tg.fit(
+        "y ~ 0 + gp(x, line=False, approximation='dense') | censor(lower, upper)",
+        data,
+        method=tg.EP(site_tol=1e-10),
+        fixed={"sd(gp(x))": SD, "lengthscale(gp(x))": LENGTHSCALE, "sigma": SIGMA},
+    )
+    x = data["x"].to_numpy()
+    own = sequential_ep(SD**2 * np.exp(-0.5 * ((x[:, None] - x) / LENGTHSCALE) ** 2), y, sign, SIGMA)
+    expected = []
+    for m, s, low, high in zip(own.mean, np.sqrt(own.var + SIGMA**2), lower, upper, strict=True):
+        inside = quad(lambda v, m=m, s=s: v * norm.pdf(v, m, s), low, high, epsabs=1e-12)[0]
+        expected.append(inside + low * norm.cdf(low, m, s) + high * norm.sf(high, m, s))
+    found = res.predict(what="observed")
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    clipped = np.clip(res.predict(what="latent"), lower, upper)
+    assert np.abs(found - clipped).max() > 0.05  # the drawing of the mean of f, clipped, is another curve

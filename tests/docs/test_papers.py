@@ -7,7 +7,7 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 PAGE = TESTS.parent / "docs" / "trust" / "papers.md"
-ROWS = re.findall(r"`((?:contracts|docs|unit)/\S+?\.py)(?:::(\w+))?` \|$", PAGE.read_text(), flags=re.MULTILINE)
+ROWS = re.findall(r"`((?:contracts|docs|trust|unit)/\S+?\.py)(?:::(\w+))?` \|$", PAGE.read_text(), flags=re.MULTILINE)
 
 
 def test_every_row_names_a_test():

@@ -17,6 +17,7 @@ FETCHED = {
         ("river-trends", name): ["choptank_nitrate.csv", "choptank_discharge.csv"]
         for name in ("annual", "models", "held_out")
     },
+    **{("soil-metals", name): ["colorado_soils.csv"] for name in ("map", "cells", "profiles", "relevance", "scores")},
 }
 ROWS = {  # how many from the top: whole draws, or what comes with them
     "basson-2023": {"example1": 9, "example2": 9, "starts": 3, "rows": 2, "times": 6, "series": 11, "curves": 1},
@@ -34,6 +35,7 @@ ROWS = {  # how many from the top: whole draws, or what comes with them
     },
     "river-trends": {"annual": 32, "models": 1, "held_out": 3},
     "rough-and-long": {"map": 60, "fits": 2},
+    "soil-metals": {"map": 60, "cells": 20, "profiles": 8, "relevance": 1, "scores": 3},
 }
 QUICK = {  # tables of which the first row takes seconds
     "basson-2023": ("example1", "example2", "starts", "rows", "times"),
@@ -92,6 +94,32 @@ def test_first_rows_come_again(vignette, table, rows):
     for file in FETCHED.get((vignette, table), []):
         table_of(file)
     first_rows(vignette, table, rows)
+
+
+@pytest.mark.slow
+def test_the_water_series_of_table_3_comes_again_in_two_runs():
+    """The fit to it that once ended elsewhere at each run; it needs no download."""
+    run, model = module_of("basson-2023", "run"), "EP, M = 35"
+    data, options = run.water(), run.series_models()[model]
+    first, second = (rows_of(lambda: [run.series_row(data, options)], 1) for _ in range(2))
+    assert first == second
+    kept = pd.read_csv(FOLDER / "basson-2023" / "series.csv").query("series == @run.WATER and model == @model")
+    compare(first, kept.drop(columns=["series", "model"]))
+
+
+def test_table_2_of_groot_and_lucas_has_ten_runs_of_ten_folds():
+    """As in the paper; each row is in one fold of a run, so runs of a model differ."""
+    kept = pd.read_csv(FOLDER / "groot-lucas-2012" / "housing.csv")
+    models = kept.groupby(["kernel", "model"])
+    assert len(models) == 9
+    for _, rows in models:
+        folds = rows[rows["fold"] != "pooled"]
+        assert sorted(zip(folds["run"], folds["fold"].astype(int), strict=True)) == [*np.ndindex(10, 10)]
+        pooled = rows[rows["fold"] == "pooled"].set_index("run")["c_index"]
+        assert sorted(pooled.index) == [*range(10)]
+        assert pooled.nunique() > 5
+        means = folds.groupby("run")["c_index"].mean()
+        assert (abs(means - pooled) < 0.02).all()
 
 
 @pytest.mark.study

@@ -158,8 +158,8 @@ def fetch(name: str) -> pd.DataFrame:
 
     Parameters
     ----------
-    name : {"affairs", "beijing_so2", "choptank_discharge", "choptank_nitrate", "credit_risk", "flchain", "gbsg", \
-            "housing", "metabric", "pce", "support"}
+    name : {"affairs", "beijing_so2", "choptank_discharge", "choptank_nitrate", "colorado_soils", "credit_risk", \
+            "flchain", "gbsg", "housing", "metabric", "pce", "support"}
         Which data set; the notes describe them.
 
     Returns
@@ -199,6 +199,12 @@ def fetch(name: str) -> pd.DataFrame:
     ``choptank_nitrate``
         606 samples of nitrate from there: ``date`` (text), ``q`` of the day, ``conc_low`` and ``conc_high`` (mg/L as
         nitrogen), equal unless the value is only known to lie below the second, and ``detected`` (0 in one row).
+    ``colorado_soils``
+        Soils at 959 sites of Colorado: ``lon``, ``lat`` (degrees), and 39 elements by their names, ``aluminium`` to
+        ``zinc`` (mg/kg; the limit where not detected). Seven elements were not detected everywhere, and have a column
+        such as ``cadmium_censored`` (1 = not detected). Left-censored: ``sulfur`` at 100 in 29 rows, ``phosphorus`` at
+        50 in 5, ``arsenic`` at 1 in 4, ``cadmium`` at 0.1 in 54, ``antimony`` at 0.05 in 2, ``bismuth`` at 0.04 in 11,
+        ``indium`` at 0.02 in 135. Values that equal a limit were detected there where the column is 0.
     ``credit_risk``
         1000 German loans as pysurvival tells their survival: ``duration`` (months) as time, ``full_repaid`` (0, 1) as
         event, 300 rows right-censored, and 19 covariates. The duration is the term of the loan, not a time that was

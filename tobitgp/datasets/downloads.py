@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import lzma
@@ -14,14 +15,19 @@ import numpy as np
 import pandas as pd
 
 # Kinds of objects, by their codes in R's serialisation.
-PAIRS, NOTHING, SYMBOL, SEEN_SYMBOL, TEXT = 2, 254, 1, 255, 9
+PAIRS, NOTHING, SYMBOL, SEEN_SYMBOL, TEXT, SLOTS = 2, 254, 1, 255, 9, 25
 LISTS = (16, 19)
 NUMBERS = {10: ">i4", 13: ">i4", 14: ">f8"}
+PACKED: dict[bytes, Callable[[bytes], bytes]] = {b"\xfd7zXZ": lzma.decompress, b"BZh": bz2.decompress}
 
 
 def read_saved(content: bytes) -> dict[str, Any]:
-    """Read the objects of an ``.RData`` file, packed with gzip or xz: data frames are dictionaries of columns."""
-    file = io.BytesIO(lzma.decompress(content) if content.startswith(b"\xfd7zXZ") else gzip.decompress(content))
+    """Read the objects of an ``.RData`` file, packed with gzip, bzip2 or xz.
+
+    Data frames are dictionaries of columns, and objects of S4 classes dictionaries of slots.
+    """
+    unpack = next((unpack for start, unpack in PACKED.items() if content.startswith(start)), gzip.decompress)
+    file = io.BytesIO(unpack(content))
     version = file.read(7)
     if version not in (b"RDX2\nX\n", b"RDX3\nX\n"):
         raise ValueError("not a binary file of R's save(), version 2 or 3")
@@ -50,6 +56,8 @@ def _read(file: io.BytesIO, symbols: list[str]) -> Any:
         if attributed:
             _read(file, symbols)
         return {_read(file, symbols): _read(file, symbols)} | _read(file, symbols)
+    if kind == SLOTS:
+        return _read(file, symbols)
     size = _whole(file)
     values: Any
     if kind == TEXT:
@@ -87,6 +95,7 @@ GITHUB = "https://raw.githubusercontent.com"
 DEEPSURV = f"{GITHUB}/jaredleekatzman/DeepSurv/41eed003e5b892c81e7855e400861fa7a2d9da4f/experiments/data"
 EGRET = f"{GITHUB}/DOI-USGS/EGRET/b1d2fec775f60a79f9d20e06a4b43cce8ccf5b01/data"
 EGRET_SHA256 = "94833b3fa50a7ca7f4fd9086a862acfe7f861077f7860a028c7e47e5d315e8f6"
+GCCLUST = f"{GITHUB}/USGS-R/GcClust/a005e380a100bc26ebc41c402a8891d4ba2011be/data"
 BEIJING = f"{GITHUB}/Peiris94-dev/Beijing-Multi-Site-Air-Quality-Analysis/0aa46c055fcca7da49ebac9329435ffe674b74c3"
 
 GBSG = ("hormon", "size_cat", "meno", "age", "nodes", "pgr", "er")
@@ -128,6 +137,17 @@ BEIJING_STATIONS = (
 )
 BEIJING_CLOCK = ("year", "month", "day", "hour")
 BEIJING_NAMES = {"SO2": "so2", "TEMP": "temp_c", "WSPM": "wspm"}
+
+ELEMENTS = {
+    **{"Al": "aluminium", "As": "arsenic", "Ba": "barium", "Be": "beryllium", "Bi": "bismuth", "Ca": "calcium"},
+    **{"Cd": "cadmium", "Ce": "cerium", "Co": "cobalt", "Cr": "chromium", "Cu": "copper", "Fe": "iron"},
+    **{"Ga": "gallium", "In": "indium", "K": "potassium", "La": "lanthanum", "Li": "lithium", "Mg": "magnesium"},
+    **{"Mn": "manganese", "Mo": "molybdenum", "Na": "sodium", "Nb": "niobium", "Ni": "nickel", "P": "phosphorus"},
+    **{"Pb": "lead", "Rb": "rubidium", "S": "sulfur", "Sb": "antimony", "Sc": "scandium", "Sn": "tin"},
+    **{"Sr": "strontium", "Th": "thorium", "Ti": "titanium", "Tl": "thallium", "U": "uranium", "V": "vanadium"},
+    **{"W": "tungsten", "Y": "yttrium", "Zn": "zinc"},
+}
+SHARE_OF_LIMIT = 0.65  # that GcClust writes where nothing was detected
 
 ARFF_CODES = {"mgus": {"no": 0, "yes": 1}, "event": {"alive": 0, "dead": 1}}
 
@@ -230,6 +250,18 @@ def tidy_choptank(raw: Sequence[bytes], table: str) -> list[bytes]:
     return [_write(pd.DataFrame(columns))]
 
 
+def tidy_colorado(raw: Sequence[bytes]) -> list[bytes]:
+    r"""Take the soils of ``CoGeochemData.rda``: limits again where nothing was detected, and which values these are."""
+    (saved,) = read_saved(raw[0]).values()
+    places, shown = saved["concData"]["coords"], pd.DataFrame(saved["concData"]["data"])
+    below = np.reshape(saved["censorIndicators"], shown.shape, order="F") == "left"
+    values = shown.mask(below, shown / SHARE_OF_LIMIT).rename(columns=ELEMENTS)
+    flags = pd.DataFrame(below.astype("int64"), columns=values.columns).loc[:, below.any(axis=0)]
+    lon, lat = np.reshape(places, (2, -1))
+    table = pd.concat([values.sort_index(axis=1), flags.sort_index(axis=1).add_suffix("_censored")], axis=1)
+    return [_write(pd.DataFrame({"lon": lon, "lat": lat}).join(table), float_format="%.10g")]
+
+
 def read_table(content: bytes) -> pd.DataFrame:
     """A table in which only an empty field is missing: "None" and "NA" are words."""
     return pd.read_csv(io.BytesIO(content), keep_default_na=False, na_values=[""], **TO_THE_LAST_DIGIT)
@@ -263,6 +295,12 @@ SOURCES: dict[str, DownloadSource] = {
         urls=(f"{EGRET}/Choptank_eList.RData",),
         tidy=partial(tidy_choptank, table="Sample"),
         raw_sha256=EGRET_SHA256,
+    ),
+    "colorado_soils": DownloadSource(
+        tables={"colorado_soils.csv": "483b0f58a9ba5370dfbca4d12c9233e6f53c5783a4dd615fef82bfdd06280401"},
+        urls=(f"{GCCLUST}/CoGeochemData.rda",),
+        tidy=tidy_colorado,
+        raw_sha256="e2277d50f899976d1358cb3ddedcc400a9fa12da59aa7985d2e6459079eba053",
     ),
     "credit_risk": DownloadSource(
         tables={"credit_risk.csv": "cffb351096de15138867f8ccb7f11a5177966277a05d4ee998e61f90d7baf717"},

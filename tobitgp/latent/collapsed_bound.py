@@ -136,14 +136,17 @@ def posterior_weights(
     psi: PsiStatistics, responses: ResponseEnds, scales: ResponseScales, start: Array | None = None
 ) -> ProcessPosterior:
     """The best posterior of the processes: (LAT6) and (LAT7)."""
-    inducing, L = psi.inducing, factor_of(psi.inducing)
-    half = np.linalg.inv(L)
-    A = psi.psi1 @ half.T
-    tau = np.square(scales.sd / scales.sigma)[:, None, None]
-    Phi = half @ inducing.matrix(responses.known.T.astype(float) @ psi.psi2) @ half.T
-    B = np.eye(len(L)) + tau * symmetric(Phi)
+    L = factor_of(psi.inducing)
+    half = np.asarray(np.linalg.inv(L), dtype=np.float64)
+    A, B = psi.psi1 @ half.T, _precisions(psi, responses, scales, half)
     w = _newton(A, B, responses, scales, np.zeros((B.shape[0], len(L))) if start is None else start)
     return ProcessPosterior(w, symmetric(np.linalg.inv(B)), L)
+
+
+def _precisions(psi: PsiStatistics, responses: ResponseEnds, scales: ResponseScales, half: Array) -> Array:
+    """B of every response, (D, M, M), with L^-1: (LAT6)."""
+    Phi = half @ psi.inducing.matrix(responses.known.T.astype(float) @ psi.psi2) @ half.T
+    return np.asarray(np.eye(len(half)) + np.square(scales.sd / scales.sigma)[:, None, None] * symmetric(Phi))
 
 
 def _newton(A: Array, B: Array, responses: ResponseEnds, scales: ResponseScales, w: Array) -> Array:
@@ -193,7 +196,7 @@ def collapsed_bound(
     pull = known * (slope * terms.mean + tau * f)
     of_second = -0.5 * tau[:, None] * inducing.upper(q.second) * inducing.multiplicity
     slopes = psi.slopes(pull @ q.unwhitened, known @ of_second)
-    of_z, of_scale = kernel_slopes(inducing, _kernel_slope(psi, q, tau, known, pull))
+    of_z, of_scale = kernel_slopes(inducing, _kernel_slope(psi, responses, scales, q))
     n, Q = psi.inputs.mean.shape
     slopes = slopes + StatisticSlopes(np.zeros((n, Q)), np.zeros((n, Q)), of_z, of_scale)
     own = ResponseScales(
@@ -204,12 +207,9 @@ def collapsed_bound(
     return CollapsedBound(value, slopes, own, q)
 
 
-def _kernel_slope(psi: PsiStatistics, q: ProcessPosterior, tau: Array, known: Array, pull: Array) -> Array:
-    """Derivative in K, (M, M), with the posterior of the inducing values held."""
-    half = np.linalg.inv(q.factor)
-    P = half.T @ half
-    Psi = psi.inducing.matrix(known.T @ psi.psi2)
-    one = q.second @ Psi @ P
-    of_rows = tau[:, None, None] * (one + np.swapaxes(one, 1, 2) + P @ Psi @ P)
-    of_means = (P @ psi.psi1.T @ pull) @ q.unwhitened
-    return np.asarray(0.5 * ((q.second + of_rows).sum(axis=0) - of_means - of_means.T))
+def _kernel_slope(psi: PsiStatistics, responses: ResponseEnds, scales: ResponseScales, q: ProcessPosterior) -> Array:
+    """Derivative in K, (M, M), at the best posterior: powers of K^-1, which would cancel, do not appear in it."""
+    half = np.asarray(np.linalg.inv(q.factor), dtype=np.float64)
+    B, squares = _precisions(psi, responses, scales, half), q.w[:, :, None] * q.w[:, None, :]
+    inner = (2.0 * np.eye(len(half)) - B - q.B_inverse - squares).sum(axis=0)
+    return np.asarray(0.5 * half.T @ inner @ half)

@@ -168,11 +168,16 @@ def censored(value: np.ndarray) -> pd.DataFrame:
 
 
 def all_series() -> dict[str, pd.DataFrame]:
-    """150 hours of sulphur dioxide at each station, and 150 months of the temperature of the sea off Peru."""
+    """150 hours of sulphur dioxide at each station, and the water."""
     so2 = tg.datasets.fetch("beijing_so2")
     found = {f"station {k}": window(so2[so2["station"] == k]) for k in range(STATIONS)}
+    return {name: data for name, data in found.items() if not data.empty} | {WATER: water()}
+
+
+def water() -> pd.DataFrame:
+    """150 months of the temperature of the sea off Peru."""
     months = sm.datasets.elnino.load_pandas().data.drop(columns="YEAR").to_numpy().ravel()
-    return {name: data for name, data in found.items() if not data.empty} | {WATER: censored(months[:150])}
+    return censored(months[:150])
 
 
 def series_models() -> dict[str, dict]:

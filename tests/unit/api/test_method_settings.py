@@ -228,5 +228,8 @@ def test_processes_by_the_names_of_the_papers(data, name, method):
     assert named.method == meant.method
 
 
-def test_a_mixture_by_the_name_of_the_paper(data):
-    assert tg.fit(MIXTURE, data, method="EMCM").llf == tg.fit(MIXTURE, data, method=tg.EMCM()).llf
+@pytest.mark.parametrize(("name", "method"), [("VBCM", tg.VBCM()), ("SVBCM", tg.SVBCM()), ("EMCM", tg.EMCM())])
+def test_mixtures_by_the_names_of_the_papers(data, name, method):
+    named, meant = (tg.fit(MIXTURE, data, method=each) for each in (name, method))
+    pd.testing.assert_series_equal(named.params, meant.params)
+    assert named.method == meant.method

@@ -17,6 +17,7 @@ SHAPES = {
     "beijing_so2": (223_895, 5),
     "choptank_discharge": (11_688, 2),
     "choptank_nitrate": (606, 5),
+    "colorado_soils": (959, 48),
     "credit_risk": (1000, 21),
     "flchain": (7874, 11),
     "gbsg": (2232, 10),
@@ -127,6 +128,21 @@ def test_beijing(frame):
     assert data["station"].unique().tolist() == list(range(12))
     assert not data.duplicated(["station", "hour_index"]).any()
     assert data["hour_index"].agg(["min", "max"]).tolist() == [16_056, 35_063]
+
+
+@of("colorado_soils")
+def test_colorado_soils(frame):
+    """Shares of non-detects that the source states, in percent, and its limits."""
+    _, data = frame
+    stated = {"antimony": 0.208, "arsenic": 0.417, "bismuth": 1.15, "cadmium": 5.63, "indium": 14.1, "sulfur": 3.02}
+    limits = {"antimony": 0.05, "arsenic": 1, "bismuth": 0.04, "cadmium": 0.1, "indium": 0.02, "sulfur": 100}
+    for name, percent in stated.items():
+        below = data[f"{name}_censored"] == 1
+        assert 100 * below.mean() == pytest.approx(percent, abs=6e-3 if percent < 10 else 0.06)
+        np.testing.assert_allclose(data.loc[below, name], limits[name], rtol=1e-9)
+        assert (data.loc[~below, name] >= limits[name]).all()
+    assert data["lon"].between(-109.1, -102).all()
+    assert data["lat"].between(37, 41.01).all()
 
 
 @of("credit_risk")

@@ -1,3 +1,4 @@
+import bz2
 import gzip
 import lzma
 
@@ -28,6 +29,20 @@ def test_an_older_version_packed_with_xz_is_read():
     encoding = int.from_bytes(saved[19:23], "big")
     older = b"RDX2" + saved[4:19] + saved[23 + encoding :]
     assert read_saved(lzma.compress(older))["x"]["y"].tolist() == [1.0, 2.0]
+
+
+def test_slots_of_an_object_packed_with_bzip2_are_read():
+    """An object of an S4 class is its attributes: type 25 without a body instead of the data frame's two columns."""
+    saved = gzip.decompress(save_as_r("x", {"data": [1.0, 2.0]}))
+    frame = (19 | 768).to_bytes(4, "big") + (1).to_bytes(4, "big")
+    head, body = saved.split(frame)
+    pair, symbol, end = ((2 | 1024).to_bytes(4, "big"), (1).to_bytes(4, "big"), (254).to_bytes(4, "big"))
+    name = (9 | 64 << 12).to_bytes(4, "big") + (5).to_bytes(4, "big") + b"table"
+    slots = (25 | 256 | 512 | 1 << 16).to_bytes(4, "big") + pair + symbol + name + frame + body[:-4] + end
+    packed = bz2.compress(head + slots + end)
+    found = read_saved(packed)["x"]
+    assert list(found) == ["table"]
+    assert found["table"]["data"].tolist() == [1.0, 2.0]
 
 
 @pytest.mark.parametrize(

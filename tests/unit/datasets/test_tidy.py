@@ -26,9 +26,10 @@ PUBLISHED = {
     "beijing_so2": publish_beijing,
     "choptank_discharge": lambda: [table_of("Choptank_eList.RData")],
     "choptank_nitrate": lambda: [table_of("Choptank_eList.RData")],
+    "colorado_soils": lambda: [table_of("CoGeochemData.rda")],
     "pce": lambda: [table_of("PCE.RData")],
 }
-"""affairs, choptank, flchain and pce are the published files; others have the shape and the numbers of the tables."""
+"""affairs, choptank, colorado_soils, flchain and pce are the published files; others have their shape and numbers."""
 
 
 def test_every_parser_but_the_idle_one_is_tried():

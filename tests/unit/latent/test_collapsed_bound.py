@@ -171,6 +171,25 @@ def test_slopes_are_those_of_differences(state, which, request):
     np.testing.assert_allclose(found, (8 * near - wide) / 12e-4, rtol=1e-6, atol=1e-5)
 
 
+def test_slopes_keep_their_digits_where_inducing_inputs_nearly_coincide():
+    """A kernel matrix that only its jitter makes invertible; searches ended there hundreds of nats too low."""
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(300, 2))
+    y = x @ rng.normal(size=(2, 4)) + 0.1 * rng.normal(size=(300, 4))
+    responses, scales = ResponseEnds(y, y), ResponseScales(np.zeros(4), np.full(4, 4.0), np.full(4, 0.15))
+    inputs = NormalInputs(x, np.full_like(x, 0.05))
+    start = LatentState(inputs, InducingInputs(x[:30], np.array([4.0, 6.0])), scales)
+    bound, at = collapsed_bound(start.psi, responses, scales), start.packed()
+    places = slice(2 * x.size, 2 * x.size + 62)
+    found = np.concatenate([bound.psi.z.ravel(), bound.psi.log_lengthscale])
+    for direction in (found / np.linalg.norm(found), rng.normal(size=62) / np.sqrt(62), np.eye(62)[-1]):
+        step = np.zeros(len(at))
+        step[places] = 3e-3 * direction
+        ends = (start.at(at + sign * step) for sign in (1, -1))
+        up, down = (collapsed_bound(end.psi, responses, scales).value for end in ends)
+        assert found @ direction == pytest.approx((up - down) / 6e-3, rel=0.02, abs=1.0)
+
+
 def test_the_divergence_is_that_of_draws(state):
     rng = np.random.default_rng(8)
     mean, var = state.inputs.mean[:2], state.inputs.var[:2]

@@ -60,6 +60,20 @@ def test_the_first_step_without_delay_over_all_rows_is_an_update_of_vbcm():
     assert found.estimate == pytest.approx(value, rel=1e-12)
 
 
+def test_steps_that_forget_nothing_end_at_the_posterior_of_the_average_batch():
+    """Without delay and with forgetting=1 the steps are 1/t; a gamma posterior of one rate, in closed form."""
+    y = np.random.default_rng(3).poisson(4.0, 60).astype(float)
+    model, working = problem("poisson", y, y, k=1, weights=Dirichlet(), prior={"a": 2.0, "b": 0.5})
+    settings, rng = SVBCM(delay=0, forgetting=1, order="random", batch_size=7, n_steps=25), np.random.default_rng(4)
+    state, means = starts(model, working, 1, 1, rng)[0], []
+    for t, (batch, size) in enumerate(batches(working, settings, rng), start=1):
+        state = step_along(model, state, batch, size, t, settings, rng).state
+        means.append(np.concatenate([rows.lower for rows in batch]).mean())
+        posterior = 2.0 + 60 * np.mean(means), 0.5 + 60
+        np.testing.assert_allclose(sorted(state.components[:, 0]), sorted(posterior), rtol=1e-10)
+    assert np.std(means) > 0.3
+
+
 @pytest.mark.parametrize("order", ["spread", "random"])
 def test_rows_are_drawn_in_proportion_to_their_weights(order):
     y, weight = np.arange(6.0), np.array([1.0, 2.0, 3.0, 1.0, 4.0, 1.0])
