@@ -57,6 +57,11 @@ class Times:
         return False
 
     @property
+    def stepwise(self) -> bool:
+        """Whether draws of hazards are constant between jumps."""
+        return False
+
+    @property
     def positive(self) -> bool:
         """Whether locations are those of logarithms."""
         return bool(self.posterior.take(slice(0, 1)).new.log)
@@ -217,6 +222,10 @@ class Times:
 
         made = self._over(chunk, self._size, _AVERAGED, _CELLS)
         return {name: values[self.which] for name, values in made.items()}
+
+    def remaining_area(self, t: float, after: Array | None) -> Array:
+        """Area below survival for a time t from ``after`` (n,) on, given survival of that, (n,)."""
+        return left_area(self, t, after)
 
     @property
     def _size(self) -> int:

@@ -123,6 +123,11 @@ class FirstTimes(Times):
     followed: float | None = None  # the last time that was seen
 
     @property
+    def stepwise(self) -> bool:
+        """See `Times`."""
+        return all(cause.stepwise for cause in self.causes)
+
+    @property
     def positive(self) -> bool:
         """See `Times`."""
         return True
@@ -228,6 +233,12 @@ class FirstTimes(Times):
         """See `Times`."""
         return self.new.mean()
 
+    def remaining_area(self, t: float, after: Array | None) -> Array:
+        """See `Times`; one rule for rows that began together."""
+        if after is None or len(np.unique(after)) > 1:
+            return Times.remaining_area(self, t, after)
+        return self._integrals(np.array([t]), after, None, area=True)["mean"][0, :, 0]
+
     def clipped(self, t: float, level: float | None) -> dict[str, Array]:
         """See `Times`."""
         found = self._integrals(np.array([t]), None, level, area=True)
@@ -286,18 +297,31 @@ class FirstTimes(Times):
         last = self._last(times, begin)
         cuts = self.cuts(last)[:, None]
         drawn, made = None if level is None else self.draw(last), []
+        # Each row of draws takes its time; rows share a rule with them only where they began together.
+        alike = drawn is None or len(np.unique(begin)) == 1
         held = 4 * (m + cuts.size * len(np.unique(begin))) + 600
         with single_blas_thread():
-            for span in row_chunks(0, n, 1 if drawn else max(_CELLS // held, 1)):
+            for span in row_chunks(0, n, max(_CELLS // held, 1) if alike else 1):
                 first, rule_of = self._scale(span, times, after)
                 rule = find_rule(rule_of, first, times, np.unique(cuts - np.unique(begin[span])))
-                size = max(_CELLS // (len(self.causes) * (span.stop - span.start)), 1)
-                made.append({"mean": integrate(rule, self._curves(span, after), size, area=area)})
-                if drawn is not None and level is not None:
-                    of = partial(_drawn_rates, drawn.take((self.which[span], None)), begin[span, None, None])
-                    found = integrate(rule, of, max(_CELLS // (len(self.causes) * DRAWS), 1), area=area)
-                    made[-1] |= _quantiles(found, level)
+                held_by_row = len(self.causes) * len(rule.times)
+                for rows in row_chunks(span.start, span.stop, max(_CELLS // held_by_row, 1)):
+                    made.append({"mean": integrate(rule, self._curves(rows, after), area=area)})
+                    if drawn is not None and level is not None:
+                        put = partial(self._drawn_integrals, drawn, rule, times, begin, area)
+                        each = [_quantiles(put(row), level) for row in range(rows.start, rows.stop)]
+                        made[-1] |= {name: np.concatenate([one[name] for one in each], axis=1) for name in each[0]}
         return {name: np.concatenate([one[name] for one in made], axis=1) for name in names}
+
+    def _drawn_integrals(
+        self, drawn: First, rule: TimeRule, times: Array, begin: Array, area: bool, row: int
+    ) -> Array:
+        """Draws (K, 1, m, S) of the same in one row."""
+        known = drawn.take(self.which[row : row + 1])
+        if known.stepwise:
+            return known.step_integrals(times, float(begin[row]), area=area)
+        of = partial(_drawn_rates, known.beside(), begin[row : row + 1, None, None])
+        return integrate(rule, of, max(_CELLS // (len(self.causes) * DRAWS), 1), area=area)
 
     def rule(self, times: Array, after: Array | None, *, early: float, width: float) -> TimeRule:
         """Nodes of integrals over time in all rows, from where cumulative hazards are as small as ``early``."""

@@ -157,6 +157,10 @@ class HazardTimes(Times):
         return FURTHEST * max(last, 0.0 if after is None else float(after.max(initial=0.0)))
 
     @property
+    def stepwise(self) -> bool:
+        return True
+
+    @property
     def positive(self) -> bool:
         return True
 
@@ -221,6 +225,22 @@ class HazardTimes(Times):
     def clipped(self, t: float, level: float | None) -> dict[str, Array]:
         self.warn_beyond(t)
         return Times.clipped(self.until(t), t, level)
+
+    def remaining_area(self, t: float, after: Array | None) -> Array:
+        """By areas of the draws, weighted by those who survive ``after``."""
+        rows, starts, back = self._differing(after)
+        known = self.until(float(starts.max(initial=0.0) + t)).posterior
+
+        def chunk(span: slice) -> dict[str, Array]:
+            y, start = known.take(rows[span]).new, starts[span]
+            assert isinstance(y, Averaged)
+            assert isinstance(y.each, Piecewise)
+            before = -y.each.logsf(start)
+            chance = y.weight * np.exp(before.min(axis=1, keepdims=True) - before)
+            area = y.each.restricted_mean(t, start[:, 0])
+            return {"": np.einsum("ns,ns->n", chance, area) / chance.sum(axis=1)}
+
+        return self._over(chunk, len(rows), self._components, _CELLS)[""][back]
 
     def order(self) -> Array:
         """By survival at the last exit where baselines or coefficients differ, else by the log hazard."""
