@@ -12,6 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from tobitgp.data.arrays import CensoredResponse
 from tobitgp.distributions.averaged import Averaged
 from tobitgp.distributions.piecewise import Piecewise
 from tobitgp.distributions.response import RowDistributions
+from tobitgp.distributions.survival_panels import SurvivalPanels
 from tobitgp.engines import row_chunks
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.posterior.estimates import Sampled
@@ -108,6 +110,7 @@ def _chebyshev_sums(at: Array, share: Array, chance: Array, count: int) -> Array
 _CELLS = 3_000_000  # rows times draws that are held at once
 _CACHED = 100_000  # of these for hazards at many times, which are then held in a cache
 _BESIDE = 32  # rows that share what times have in common
+_FEW = 10  # draws whose survival is as fast at every time as between a few
 _SOON = 1e-300  # a time for 0, of which there is no logarithm
 
 
@@ -181,21 +184,20 @@ class HazardTimes(Times):
     def rates(self, times: Array, after: Array | None) -> tuple[Array, Array]:
         """Without warnings, of draws that are made once."""
         rows, starts, back = self._differing(after)
-        known = self.until(float(starts.max(initial=0.0) + times.max())).posterior
+        last = float(starts.max(initial=0.0) + times.max())
+        known = self.until(last).posterior
         shared = len(np.unique(starts)) == 1
 
         def chunk(span: slice) -> dict[str, Array]:
-            start, part = starts[:1] if shared else starts[span], known.take(rows[span])
-            y, found = part.beside_own_values(times), []
-            before = y.modelled_hazard(np.log(np.maximum(start, _SOON)))[0]
-            for some in np.array_split(times, min(_BESIDE, len(times))):
-                now = np.maximum(start + some, _SOON)
-                risen, rate = y.modelled_hazard(np.log(now))
-                found.append((rate / now, np.maximum(risen - before, 0.0)))
-            hazard, cumulative = (np.concatenate(each, axis=1) for each in zip(*found, strict=True))
-            return {"hazard": hazard, "cumulative": cumulative}
+            start, y = starts[:1] if shared else starts[span], known.take(rows[span]).new
+            assert isinstance(y, Averaged)
+            panels = SurvivalPanels.of(y, last, len(times) // 2) if len(y.weight) > _FEW else None
+            rates = partial(_rates, y.beside()) if panels is None else panels.rates
+            hazard, cumulative = rates(start + times)
+            before = rates(start)[1] if after is not None else 0.0
+            return {"hazard": hazard, "cumulative": np.maximum(cumulative - before, 0.0)}
 
-        made = self._over(chunk, len(rows), self._components * len(times), _BESIDE * _CACHED)
+        made = self._over(chunk, len(rows), self._components * min(len(times), _BESIDE), _BESIDE * _CACHED)
         return made["hazard"][back], made["cumulative"][back]
 
     def alive(self, times: Array, after: Array | None) -> Array:
@@ -351,6 +353,17 @@ class HazardTimes(Times):
                 ApproximationWarning,
                 stacklevel=user_level(),
             )
+
+
+def _rates(y: Averaged, times: Array) -> tuple[Array, Array]:
+    """Hazards and cumulative hazards (n, m) of rows (n, 1) at times (1, m) or (n, m), as many at once as a cache holds."""
+    found, n = [], y.shape[0]
+    for part in row_chunks(0, times.shape[1], max(_CACHED // (n * len(y.weight)), 1)):
+        now = np.maximum(times[:, part], _SOON)
+        risen, rate = y.modelled_hazard(np.log(now))
+        found.append((rate / now, risen))
+    hazard, cumulative = (np.concatenate(each, axis=1) for each in zip(*found, strict=True))
+    return hazard, cumulative
 
 
 def beyond_words(parts: HazardParts) -> str:
