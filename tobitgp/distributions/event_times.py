@@ -239,7 +239,6 @@ class First(RowDistributions):
                 np.broadcast_arrays(*(H - before for (H, _), before in zip(found, past, strict=True)))
             )
 
-
     def step_integrals(self, times: Array, after: float, *, area: bool) -> Array:
         """Incidences (K, n, m, ...) of the causes by times after ``after``, given survival of that.
 

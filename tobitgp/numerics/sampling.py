@@ -38,7 +38,8 @@ def draw_quantiles(draws: Array, orders: Sequence[float]) -> Array:
     first = np.floor(places).astype(np.intp)
     share = (places - first).reshape(-1, *[1] * (known.ndim - 1))
     low, high, above = (
-        np.moveaxis(known[..., at], -1, 0) for at in (first, np.minimum(first + 1, last), np.ceil(places).astype(np.intp))
+        np.moveaxis(known[..., at], -1, 0)
+        for at in (first, np.minimum(first + 1, last), np.ceil(places).astype(np.intp))
     )
     with np.errstate(invalid="ignore"):
         step = high - low

@@ -79,30 +79,37 @@ class Times:
         Arrays are (n, m).
         """
         rows, starts, back = self._differing(after)
-        shared = len(np.unique(starts)) == 1
-
-        def ask(span: slice) -> Question:
-            start = starts[:1] if shared else starts[span]
-            return CURVES[of](self.positive, start + times, None if after is None else start)
-
-        def mean(span: slice) -> dict[str, Array]:
-            part = self.posterior.take(rows[span])
-            question = ask(span)
-            return {
-                "mean": question.number(part.beside_shared_values if shared else part.beside_own_values(*question.at))
-            }
-
-        of_each = _SHARED if shared and not isinstance(self.posterior, Sampled) else self._components
-        made = self._over(mean, len(rows), of_each * len(times), _CELLS)
+        made = {"mean": self._mean_curve(of, times, rows, starts, after is not None)}
         if level is not None:
+            ask = self._asking(of, times, starts, after is not None)
 
             def band(span: slice) -> dict[str, Array]:
                 return self.posterior.take(rows[span]).spread_over().band(ask(span), level)
 
-            one_by_one = shared and isinstance(self.posterior, Nodes)
+            one_by_one = len(np.unique(starts)) == 1 and isinstance(self.posterior, Nodes)
             cells = _CELLS if isinstance(self.posterior, Sampled) else _BAND_CELLS
             made |= self._over(band, len(rows), self._components * (1 if one_by_one else len(times)), cells)
         return {name: made.pop(name)[back] for name in list(made)}
+
+    def _asking(self, of: str, times: Array, starts: Array, survived: bool) -> Callable[[slice], Question]:
+        """The question of one of ``CURVES`` about some rows (k,) that differ."""
+
+        def ask(span: slice) -> Question:
+            start = starts[:1] if len(np.unique(starts)) == 1 else starts[span]
+            return CURVES[of](self.positive, start + times, start if survived else None)
+
+        return ask
+
+    def _mean_curve(self, of: str, times: Array, rows: IntArray, starts: Array, survived: bool) -> Array:
+        """Means (k, m) of `curve` in rows (k,) that differ, from their starts (k, 1) on."""
+        shared, ask = len(np.unique(starts)) == 1, self._asking(of, times, starts, survived)
+
+        def mean(span: slice) -> dict[str, Array]:
+            part, question = self.posterior.take(rows[span]), ask(span)
+            return {"": question.number(part.beside_shared_values if shared else part.beside_own_values(*question.at))}
+
+        of_each = _SHARED if shared and not isinstance(self.posterior, Sampled) else self._components
+        return self._over(mean, len(rows), of_each * len(times), _CELLS)[""]
 
     def _differing(self, after: Array | None) -> tuple[IntArray, Array, IntArray]:
         """Rows (k,) and times survived (k, 1) that differ, and which of these each row is."""

@@ -13,6 +13,7 @@ from tobitgp.diagnostics.elpd import Elpd, collect
 from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.training_draws import CHUNK, Draws
 from tobitgp.distributions.event_times import First
+from tobitgp.distributions.step_medians import averaged_step_median
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.numerics.roots import where_it_ends
@@ -209,6 +210,8 @@ def _stepwise_average(known: First, share: Array, sought: Sought) -> Array:
 
 def _median(known: First, share: Array, start: Array, last: float) -> Array:
     """Times (s,) after ``start`` at which averaged survival is one half; infinite where it does not fall so far."""
+    if known.stepwise:
+        return averaged_step_median(known, share, float(start[0, 0]), last)
     ends, alive = known.remaining(0.5, start), np.where(start > 0.0, known.logsf(start), 0.0)
 
     def above(left: Array) -> BoolArray:

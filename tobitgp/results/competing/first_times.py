@@ -142,6 +142,15 @@ class FirstTimes(Times):
             out |= self._of_draws(band, self._last(times, begin), level, DRAWS * len(times), (len(times),))
         return out
 
+    def rates(self, times: Array, after: Array | None) -> tuple[Array, Array]:
+        """See `Times`; sums over the causes."""
+        hazard, cumulative = zip(*(cause.rates(times, after) for cause in self._each()), strict=True)
+        return np.sum(hazard, axis=0), np.sum(cumulative, axis=0)
+
+    def alive(self, times: Array, after: Array | None) -> Array:
+        """See `Times`; products over the causes."""
+        return np.prod([cause.alive(times, after) for cause in self._each()], axis=0)
+
     def incidence(self, times: Array, after: Array | None, level: float | None) -> dict[str, Array]:
         """Probability (K, n, m) of an event of each cause by times: ``mean``, with a level all of ``STATISTICS``."""
         return self._integrals(times, after, level, area=False)
@@ -313,9 +322,7 @@ class FirstTimes(Times):
                         made[-1] |= {name: np.concatenate([one[name] for one in each], axis=1) for name in each[0]}
         return {name: np.concatenate([one[name] for one in made], axis=1) for name in names}
 
-    def _drawn_integrals(
-        self, drawn: First, rule: TimeRule, times: Array, begin: Array, area: bool, row: int
-    ) -> Array:
+    def _drawn_integrals(self, drawn: First, rule: TimeRule, times: Array, begin: Array, area: bool, row: int) -> Array:
         """Draws (K, 1, m, S) of the same in one row."""
         known = drawn.take(self.which[row : row + 1])
         if known.stepwise:
