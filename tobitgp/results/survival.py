@@ -81,14 +81,7 @@ class Times:
         rows, starts, back = self._differing(after)
         made = {"mean": self._mean_curve(of, times, rows, starts, after is not None)}
         if level is not None:
-            ask = self._asking(of, times, starts, after is not None)
-
-            def band(span: slice) -> dict[str, Array]:
-                return self.posterior.take(rows[span]).spread_over().band(ask(span), level)
-
-            one_by_one = len(np.unique(starts)) == 1 and isinstance(self.posterior, Nodes)
-            cells = _CELLS if isinstance(self.posterior, Sampled) else _BAND_CELLS
-            made |= self._over(band, len(rows), self._components * (1 if one_by_one else len(times)), cells)
+            made |= self._band_curve(of, times, rows, starts, after is not None, level)
         return {name: made.pop(name)[back] for name in list(made)}
 
     def _asking(self, of: str, times: Array, starts: Array, survived: bool) -> Callable[[slice], Question]:
@@ -110,6 +103,19 @@ class Times:
 
         of_each = _SHARED if shared and not isinstance(self.posterior, Sampled) else self._components
         return self._over(mean, len(rows), of_each * len(times), _CELLS)[""]
+
+    def _band_curve(
+        self, of: str, times: Array, rows: IntArray, starts: Array, survived: bool, level: float
+    ) -> dict[str, Array]:
+        """The other ``STATISTICS`` of the same."""
+        ask = self._asking(of, times, starts, survived)
+
+        def band(span: slice) -> dict[str, Array]:
+            return self.posterior.take(rows[span]).spread_over().band(ask(span), level)
+
+        one_by_one = len(np.unique(starts)) == 1 and isinstance(self.posterior, Nodes)
+        cells = _CELLS if isinstance(self.posterior, Sampled) else _BAND_CELLS
+        return self._over(band, len(rows), self._components * (1 if one_by_one else len(times)), cells)
 
     def _differing(self, after: Array | None) -> tuple[IntArray, Array, IntArray]:
         """Rows (k,) and times survived (k, 1) that differ, and which of these each row is."""

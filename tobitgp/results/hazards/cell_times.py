@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -18,12 +18,13 @@ from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.survival_panels import SurvivalPanels
 from tobitgp.engines import row_chunks
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
+from tobitgp.numerics.sampling import draw_quantiles
 from tobitgp.posterior.estimates import Sampled
 from tobitgp.posterior.questions import Question
 from tobitgp.results.hazards.cells import alike_rows
 from tobitgp.results.hazards.hazard_parts import FURTHEST, HazardParts, begins_of, expected_level, extended, sampled
 from tobitgp.results.hazards.level_points import summed_over_rows
-from tobitgp.results.survival import Times
+from tobitgp.results.survival import STATISTICS, Times
 from tobitgp.typing import Array, IntArray
 
 _CELLS = 3_000_000  # rows times draws that are held at once
@@ -127,6 +128,28 @@ class HazardTimes(Times):
 
         made = self._over(chunk, len(rows), self._components * min(len(times), _BESIDE), _BESIDE * _CACHED)
         return made["hazard"], made["cumulative"]
+
+    def _band_curve(
+        self, of: str, times: Array, rows: IntArray, starts: Array, survived: bool, level: float
+    ) -> dict[str, Array]:
+        """Quantiles of products of levels and what rows share."""
+        known = self.until(float(starts.max(initial=0.0) + times.max())).posterior
+        orders, shared = (0.5, 0.5 - 0.5 * level, 0.5 + 0.5 * level), len(np.unique(starts)) == 1
+
+        def chunk(span: slice) -> dict[str, Array]:
+            start = (starts[:1] if shared else starts[span])[..., None]
+            y, made = known.take(rows[span]).given.beside(), []
+            before = y.logsf(start) if survived else 0.0
+            for part in row_chunks(0, len(times), max(_CACHED // int(np.prod(y.shape)), 1)):
+                now = start + times[part, None]
+                if of == "hazard":
+                    made.append(draw_quantiles(y.hazard(now), orders))
+                else:
+                    left = np.minimum(y.logsf(now) - before, 0.0)
+                    made.append(_BAND[of](left, orders))
+            return dict(zip(STATISTICS[1:], np.concatenate(made, axis=2), strict=True))
+
+        return self._over(chunk, len(rows), self._components, _CACHED)
 
     def alive(self, times: Array, after: Array | None) -> Array:
         return np.exp(-self.rates(times, after)[1])
@@ -281,6 +304,12 @@ class HazardTimes(Times):
                 ApproximationWarning,
                 stacklevel=user_level(),
             )
+
+
+_BAND: dict[str, Callable[[Array, Sequence[float]], Array]] = {  # by log survival
+    "survival": lambda left, orders: draw_quantiles(left, orders, np.exp),
+    "cumulative_hazard": lambda left, orders: draw_quantiles(-left, orders),
+}
 
 
 def _rates_at(y: Averaged, times: Array) -> tuple[Array, Array]:
