@@ -51,17 +51,22 @@ class SurvivalPanels:
         n, size = len(y.level), len(ends) - 1
         least, below = np.empty((2, n, size + 1))
         first, last = np.empty((2, _M + 2, n, size))
-        rate = np.zeros(())
+        most = y.level.max(initial=1e-300)
+        level, middles = y.level / most, 0.5 * (ends[1:] + ends[:-1])
+        rates = [most * y.hazards_at(np.full((1, 1), middle)).rate for middle in middles.tolist()]
         for p, end in enumerate(ends.tolist()):
             risen = -y.logsf(np.full((1, 1), end))
             least[:, p] = risen.min(axis=1)
-            alive = weight * np.exp(least[:, p, None] - risen)
             below[:, p] = -np.expm1(-risen) @ weight if least[:, p].min() < _SOON else 1.0
-            if p > 0:
-                last[:, :, p - 1] = _moments(alive, rate)
-            if p < size:
-                rate = y.hazard(np.full((1, 1), 0.5 * (end + ends[p + 1])))
-                first[:, :, p] = _moments(alive, rate)
+            alive = np.subtract(least[:, p, None], risen, out=risen)
+            np.exp(alive, out=alive)
+            alive *= weight
+            for j in range(_M + 2):
+                if p > 0:
+                    last[j, :, p - 1] = _sums(alive, rates[p - 1], j)
+                if p < size:
+                    first[j, :, p] = _sums(alive, rates[p], j)
+                alive *= level
         return cls(ends, least, below, first, last)
 
     def rates(self, times: Array) -> tuple[Array, Array]:
@@ -97,14 +102,11 @@ class SurvivalPanels:
             return np.where(early, 0.0, density / alive), np.where(early, 0.0, np.maximum(cumulative, 0.0))
 
 
-def _moments(alive: Array, rate: Array) -> Array:
-    """Sums (M + 2, n) over draws of survival times powers of the hazard, (n, S) each."""
-    out = np.empty((_M + 2, len(alive)))
-    out[0] = alive.sum(axis=1)
-    for j in range(1, _M + 2):
-        alive = alive * rate
-        out[j] = alive.sum(axis=1)
-    return out
+def _sums(alive: Array, rate: Array, power: int) -> Array:
+    """Sums (n,) over draws of products with a power of rates, of each row or of all."""
+    if len(rate) == 1:
+        return alive @ rate[0] ** power
+    return np.einsum("ns,ns->n", alive, rate**power)
 
 
 def _basis(u: Array, width: Array) -> Array:

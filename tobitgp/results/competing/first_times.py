@@ -11,6 +11,7 @@ import numpy as np
 
 from tobitgp.distributions.event_times import First
 from tobitgp.engines import row_chunks, single_blas_thread
+from tobitgp.numerics.roots import area as area_below
 from tobitgp.numerics.sampling import draw_quantiles
 from tobitgp.posterior.estimates import Sampled
 from tobitgp.posterior.questions import Question, quantile, remaining
@@ -243,10 +244,14 @@ class FirstTimes(Times):
         return self.new.mean()
 
     def remaining_area(self, t: float, after: Array | None) -> Array:
-        """See `Times`; one rule for rows that began together."""
-        if after is None or len(np.unique(after)) > 1:
+        """See `Times`; between jumps of stepwise hazards."""
+        if after is None or not self.stepwise:
             return Times.remaining_area(self, t, after)
-        return self._integrals(np.array([t]), after, None, area=True)["mean"][0, :, 0]
+        start, cuts = after[:, None], self.cuts(float(after.max(initial=0.0)) + t)
+        ends = np.append(cuts, np.inf) - start
+        breaks = np.clip(np.concatenate([np.zeros_like(start), ends], axis=1), 0.0, t)
+        risen = -self.survive(start)
+        return area_below(lambda left: np.exp(np.minimum(self.survive(start + left) + risen, 0.0)), breaks)
 
     def clipped(self, t: float, level: float | None) -> dict[str, Array]:
         """See `Times`."""

@@ -113,20 +113,25 @@ class HazardTimes(Times):
 
     def _rates(self, times: Array, rows: IntArray, starts: Array, survived: bool) -> tuple[Array, Array]:
         """Hazards and cumulative hazards (k, m) of rows (k,) that differ, from their starts (k, 1) on."""
-        last = float(starts.max(initial=0.0) + times.max())
+        start = starts[:1] if len(np.unique(starts)) == 1 else starts
+        if not survived:
+            return self._rates_of(rows, start + times)
+        hazard, cumulative = self._rates_of(rows, np.concatenate([start, start + times], axis=1))
+        return hazard[:, 1:], np.maximum(cumulative[:, 1:] - cumulative[:, :1], 0.0)
+
+    def _rates_of(self, rows: IntArray, times: Array) -> tuple[Array, Array]:
+        """The same from the beginning on, at times that rows (k,) share, (1, m), or their own, (k, m)."""
+        last, m = float(times.max(initial=0.0)), times.shape[1]
         known = self.until(last).posterior
-        shared = len(np.unique(starts)) == 1
 
         def chunk(span: slice) -> dict[str, Array]:
-            start, y = starts[:1] if shared else starts[span], known.take(rows[span]).new
+            y = known.take(rows[span]).new
             assert isinstance(y, Averaged)
-            panels = SurvivalPanels.of(y, last, len(times) // 2) if len(y.weight) > _FEW else None
+            panels = SurvivalPanels.of(y, last, m // 2) if len(y.weight) > _FEW else None
             rates = partial(_rates_at, y.beside()) if panels is None else panels.rates
-            hazard, cumulative = rates(start + times)
-            before = rates(start)[1] if survived else 0.0
-            return {"hazard": hazard, "cumulative": np.maximum(cumulative - before, 0.0)}
+            return dict(zip(("hazard", "cumulative"), rates(times if len(times) == 1 else times[span]), strict=True))
 
-        made = self._over(chunk, len(rows), self._components * min(len(times), _BESIDE), _BESIDE * _CACHED)
+        made = self._over(chunk, len(rows), self._components * min(m, _BESIDE), _BESIDE * _CACHED)
         return made["hazard"], made["cumulative"]
 
     def _band_curve(
@@ -173,6 +178,8 @@ class HazardTimes(Times):
         return np.asarray(out.reshape(*share.shape[:-1], -1))
 
     def survive(self, times: Array) -> Array:
+        if times.shape[1] > _BESIDE:
+            return -self._rates_of(self.which, times)[1]
         return Times.survive(self.until(float(times.max(initial=0.0))), times)
 
     def clipped(self, t: float, level: float | None) -> dict[str, Array]:
