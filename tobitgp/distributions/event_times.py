@@ -242,7 +242,7 @@ class First(RowDistributions):
     def step_integrals(self, times: Array, after: float, *, area: bool) -> Array:
         """Incidences (K, n, m, ...) of the causes by times after ``after``, given survival of that.
 
-        With ``area`` it is the area (1, n, m, ...) below survival. Between jumps of the hazards both are exponentials.
+        With ``area`` it is the area (1, n, m, ...) below survival. Hazards are constant between jumps: (CR7).
         """
         out = np.zeros((1 if area else len(self.causes), self.shape[0], len(times), *self.shape[1:]))
         size = max(_BLOCK // int(np.prod(self.shape[1:])), 1)

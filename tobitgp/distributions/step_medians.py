@@ -1,4 +1,4 @@
-"""Medians of averages of survival whose hazards are constant between jumps: (STD5) of the theory pages."""
+"""Medians of averages of survival whose hazards are constant between jumps: (STD1) of the theory pages."""
 
 from __future__ import annotations
 

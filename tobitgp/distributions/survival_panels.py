@@ -1,9 +1,4 @@
-r"""Averaged survival of rows whose hazards are steps, at many times, by its derivatives at a few: (PH10).
-
-Between jumps of the hazards survival averaged over draws is a sum of exponentials. Where a panel of width w starts with
-survival S, its derivatives there are :math:`(-1)^j \sum_s p_s \lambda_s^j e^{-\Lambda_s}`. The polynomial that has the
-first M derivatives of S at both ends errs by at most :math:`S (\lambda w)^{2M + 2} / \{(2M + 2)!\, 4^{M + 1}\}`.
-"""
+"""Averaged survival of rows whose hazards are steps, at many times, by its derivatives at a few: (PH13)."""
 
 from __future__ import annotations
 
