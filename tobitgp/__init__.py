@@ -3,7 +3,7 @@
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 
 # Modules and the public names from there, imported at their first use; ``__init__.pyi`` shows them to type checkers.
 _NAMES = {

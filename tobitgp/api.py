@@ -178,7 +178,7 @@ def fit(
         Random numbers that choose the rows of the first search on large data (posteriors), or draw starts (mixtures).
         With None the result is deterministic.
     progress : bool or callable
-        Show a progress line, or call ``progress(stage, evaluations, objective)``; maximum likelihood reports once, at
+        Show a progress bar, or call ``progress(stage, evaluations, objective)``; maximum likelihood reports once, at
         its end.
     vcov : {"nonrobust", "HC0", "HC1"} or dict, optional
         With maximum likelihood: the covariance of the estimates. It is the inverse information, or a sandwich around

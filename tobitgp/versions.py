@@ -19,7 +19,7 @@ def show_versions() -> None:
     --------
     >>> import tobitgp as tg
     >>> tg.show_versions()  # doctest: +ELLIPSIS
-    tobitgp ...0.1.0
+    tobitgp ...1.0.0rc1
     core ...
     Python ...
     """

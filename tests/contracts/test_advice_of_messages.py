@@ -152,7 +152,7 @@ MISTAKES = {
     ),
     "times that are negative": Mistake(
         lambda: fit("y ~ x", family="lognormal"),
-        "Drop or shift them, or model the response itself",
+        "Drop these rows, or choose a family for all numbers, e.g. 'gaussian'",
         (
             lambda: fit("y ~ x", D[D["y"] > 0], family="lognormal"),
             lambda: fit("y ~ x", D.assign(y=D["y"] - D["y"].min() + 1), family="lognormal"),

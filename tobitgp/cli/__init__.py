@@ -1,4 +1,4 @@
-"""Command line: ``tobitgp fit``, ``predict``, ``summary``, ``compare``, ``curves`` and ``demo``."""
+"""Command line: ``tobitgp fit``, ``predict``, ``summary``, ``report``, ``compare``, ``curves`` and ``demo``."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from tobitgp.results.predict import whats
 
 DEMO = "nh4 ~ gp(time, kernel='matern32') | censor(limit)"
 BAD_INPUT = 2
+INTERRUPTED = 130  # as shells report Ctrl-C
 _NUMBERS: dict[str, Any] = {"type": float, "nargs": "+", "action": "extend", "metavar": "NUMBER"}
 _FILE: dict[str, Any] = {"type": Path, "metavar": "FILE"}
 _MODEL: dict[str, Any] = {"type": Path, "help": "file written by `tobitgp fit --save` or `res.save()`"}
@@ -40,6 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         _mute_what_breaks()  # the reader closed the pipe
+    except KeyboardInterrupt:
+        print("tobitgp: interrupted", file=sys.stderr)
+        return INTERRUPTED
     except TobitGPError as error:
         print(f"tobitgp: {printable_lines(error)}", file=sys.stderr)
         return BAD_INPUT
@@ -65,7 +69,8 @@ def _one_line(message: Warning | str, category: type[Warning], *rest: Any, **mor
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="tobitgp", description="Gaussian-process regression for censored and truncated data."
+        prog="tobitgp",
+        description="Regression for censored and truncated data, with an R-style formula.",
     )
     parser.add_argument("--version", action="version", version=f"tobitgp {version('tobitgp')}")
     commands = parser.add_subparsers(required=True, metavar="command")
@@ -103,13 +108,20 @@ def _parser() -> argparse.ArgumentParser:
     one.set_defaults(run=_summary)
     one.add_argument("model", **_MODEL)
 
+    page = "write an HTML page about a saved fit; saved fits have no training rows, so `fit --report` shows more"
+    one = add_command(commands, "report", page, "fit.tgp --out fit.html")
+    one.set_defaults(run=_report)
+    one.add_argument("model", **_MODEL)
+    one.add_argument("--out", required=True, help="page to write, .html or .htm", **_FILE)
+    one.add_argument("--title", help="title of the page (default: the formula)")
+
     ranking = "rank saved fits of the same response and rows"
     one = add_command(commands, "compare", ranking, "linear.tgp smooth.tgp", "a.tgp b.tgp --by aic")
     one.set_defaults(run=_compare)
     one.add_argument("models", nargs="+", metavar="model", **_MODEL)
     # Saved fits hold no rows, so criteria that sum over rows are not available.
     choices = [name for name, criterion in CRITERIA.items() if not criterion.by_row]
-    by = f"criterion (default: {EVIDENCE}, averaged over the hyper-parameters if every fit has that)"
+    by = f"criterion (default: {EVIDENCE}, integrated if every fit has that; aic without a posterior)"
     one.add_argument("--by", choices=[EVIDENCE, *choices], default=EVIDENCE, help=by)
     return parser
 
@@ -146,6 +158,11 @@ def _predict(options: argparse.Namespace) -> None:
 
 def _summary(options: argparse.Namespace) -> None:
     print(load_model(options.model).summary())
+
+
+def _report(options: argparse.Namespace) -> None:
+    check_targets({"report --out": options.out}, read=[options.model])
+    load_model(options.model).report(options.out, title=options.title)
 
 
 def _compare(options: argparse.Namespace) -> None:

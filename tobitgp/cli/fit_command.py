@@ -65,7 +65,7 @@ def add_fit(commands: Any) -> None:
     one.add_argument("--plot", help="write a figure of the fit, png, pdf or svg", **_FILE)
     one.add_argument("--report", help="write an HTML page of tables, figures and checks", **_FILE)
     one.add_argument("--check", action="store_true", help="print the findings of the diagnostics")
-    one.add_argument("--quiet", action="store_true", help="show no progress line")
+    one.add_argument("--quiet", action="store_true", help="show no progress bar")
 
 
 def _add_family(one: argparse.ArgumentParser) -> None:

@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 PARQUET = (".parquet", ".pq")
 _SEPARATORS = {";": "semicolons", "\t": "tabs"}
 _FIGURES = (".png", ".pdf", ".svg")
-SUFFIXES = {"--plot": _FIGURES, "curves --out": _FIGURES, "--report": PAGES, "--out": (".csv", *PARQUET)}
+SUFFIXES = {
+    "--plot": _FIGURES,
+    "curves --out": _FIGURES,
+    "--report": PAGES,
+    "report --out": PAGES,
+    "--out": (".csv", *PARQUET),
+}
 _NO_PYARROW = "Parquet files require the package pyarrow. Run: pip install 'tobitgp[parquet]'"
 
 

@@ -98,7 +98,7 @@ def check_response(response: CensoredResponse, *, log_time: bool, labels: npt.ND
     refuse_rows(~((weight >= 0.0) & np.isfinite(weight)), "Weights must be finite and not negative", weight, labels)
     if log_time:
         upper = np.where(exact, upper, np.minimum(upper, exit))
-        remedy = "Drop or shift them, or model the response itself."
+        remedy = "Drop these rows, or choose a family for all numbers, e.g. 'gaussian'."
         refuse_rows(upper <= 0.0, "The family requires a positive response", upper, labels, remedy)
 
 

@@ -29,6 +29,7 @@ from tobitgp.data.sources import Loader
 from tobitgp.data.spellings import code_names, spell_numbers
 from tobitgp.data.table import RowNames, Table, read_table
 from tobitgp.data.training_summary import RowFacts, measure_columns, measure_facts
+from tobitgp.data.values import counted
 from tobitgp.engines import Store
 from tobitgp.errors import DataError, TobitGPError, user_level
 from tobitgp.formula.spec import ModelSpec, ScaleSpec
@@ -126,15 +127,15 @@ class Complete:
 
     def judge(self, missing: Missing) -> None:
         """Report rows that are left out."""
-        count, counted = self.incomplete.count, self.n - self.weightless
+        count, weighted = self.incomplete.count, self.n - self.weightless
         listed = ", ".join(f"{name} ({number})" for name, number in self.missing.items() if number)
         why = f"missing values in {listed or 'no column'}"
         if count and missing == "raise":
             raise DataError(f"The data have {why}, first in {self.incomplete}. Drop these rows, or use missing='drop'.")
-        if not counted:
+        if not weighted:
             raise DataError(f"No row is left: all {self.n} have weight 0. Give positive weights.")
-        if count == counted:
-            weightless = f", and {self.weightless} rows of weight 0" if self.weightless else ""
+        if count == weighted:
+            weightless = f", and {counted(self.weightless, 'row')} of weight 0" if self.weightless else ""
             raise DataError(f"No row is left: {why}{weightless}.")
         if count:
             dropped = f"{count} of {self.n} rows {'is' if count == 1 else 'are'} dropped"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -36,13 +37,30 @@ def warn_whole(weight: Array) -> None:
 _ROBUST = "maximum likelihood (method='mle') with cov_type='HC0' or 'cluster'"
 
 
-def warn_fractions(weight: Array, robust: str = _ROBUST) -> None:
+@dataclass(frozen=True, slots=True)
+class Fractions:
+    """Weights that are not whole numbers."""
+
+    count: int
+    example: float  # NaN without any
+
+    @classmethod
+    def of(cls, weight: Array) -> Fractions:
+        """Those among weights."""
+        broken = weight[weight != np.round(weight)]
+        return cls(len(broken), float(broken[0]) if len(broken) else np.nan)
+
+    def merge(self, other: Fractions) -> Fractions:
+        """Those of two sets of rows."""
+        return Fractions(self.count + other.count, self.example if self.count else other.example)
+
+
+def warn_fractions(found: Fractions, total: float, robust: str = _ROBUST) -> None:
     """Warn of weights that are not whole numbers, and so not frequencies; ``robust`` suits sampling weights."""
-    broken = weight != np.round(weight)
-    if broken.any():
+    if found.count:
         warnings.warn(
-            f"weights=: {broken.sum()} weights are not whole numbers, e.g. {weight[broken][0]:g}. Standard errors "
-            f"treat them as frequencies, so that there are {weight.sum():g} observations. For sampling weights, use "
+            f"weights=: {found.count} weights are not whole numbers, e.g. {found.example:g}. Standard errors "
+            f"treat them as frequencies, so that there are {total:g} observations. For sampling weights, use "
             f"{robust}. For weights of precision (noise variance sigma^2 / w), use var_weights=.",
             UserWarning,
             stacklevel=user_level(),

@@ -109,13 +109,16 @@ def _remedy(column: Column, wrong: Sequence[Any]) -> str:
     texts = [level.strip() for level in wrong if isinstance(level, str)]
     if any(map(_COMMA.fullmatch, texts)):
         points, none = (f"df[{name!r}] = df[{name!r}].replace(',', {to!r}, regex=True)" for to in (".", ""))
-        return f"numbers are written without commas: {points} where they are decimal, {none} where they part thousands"
+        return f"Write numbers without commas. Decimal commas: {points}. Separators of thousands: {none}"
     codes = list(dict.fromkeys(match["code"] for match in map(_CODE.fullmatch, texts) if match))
     if codes:
         return _qualified(name, codes)
     units = list(dict.fromkeys(match["unit"] for match in map(_UNIT.fullmatch, texts) if match))
     if not units:
-        return "a response of text holds numbers, limits such as '<0.5' and '>100', and non-detects such as 'ND' only"
+        return (
+            "A response of text may hold numbers, limits such as '<0.5' and '>100', and non-detects such as 'ND'. "
+            "Replace other text by missing values"
+        )
     listed = ", ".join(map(repr, units[:5]))
     if len(units) > 1:
         return f"{listed} are not parts of a number: convert the column to one unit, and remove the unit"

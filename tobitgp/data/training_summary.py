@@ -14,6 +14,7 @@ from tobitgp.data.arrays import CensoredResponse, Groups
 from tobitgp.data.design import NUMERIC_ROLES, DesignState
 from tobitgp.data.linear_columns import linear_terms
 from tobitgp.data.moments import Moments
+from tobitgp.data.row_weights import Fractions
 from tobitgp.data.table import Column, Table, iso_date
 from tobitgp.errors import SpecError
 from tobitgp.formula.linear_terms import mentions
@@ -103,6 +104,7 @@ class RowFacts:
     ends: Array  # (4,), weighted sums of the limits of the instrument and of the ends of the windows
     columns: dict[str, ColumnMeasure]  # of partitions, whose rows are not looked at again
     groups: tuple[Array | None, ...]  # (size,), weight of each group of each process
+    fractions: Fractions  # among the frequency weights
 
     @property
     def mean_limits(self) -> tuple[float, float]:
@@ -129,6 +131,7 @@ def measure_facts(response: CensoredResponse, groups: Sequence[Groups | None]) -
             None if g is None else np.asarray(np.bincount(g.code, weights=weight, minlength=g.size), dtype=np.float64)
             for g in groups
         ),
+        Fractions.of(weight),
     )
 
 

@@ -73,6 +73,11 @@ def date_text(days: float) -> str:
     return str(moment).removesuffix("T00:00:00.000000")
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with a noun, e.g. ``1 row`` and ``3 rows``."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def printable(text: str) -> str:
     r"""Text in one line, with characters that steer a terminal or turn the direction of writing spelt out.
 

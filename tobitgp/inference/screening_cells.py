@@ -29,6 +29,8 @@ from tobitgp.typing import Array, BoolArray, IntArray
 CELLS_PER_LENGTH = 4
 LONGEST, SHORTEST_ALONE = 2.0, 0.03
 BLOCK_CELLS = 96
+_SPARSE = 4  # so many possible numbers for each that occurs are sorted
+_FIRST = 1000  # rows whose distinct inputs are counted before those of all rows
 _SILENT = 1e-9  # site precisions, standardised, that hold no information
 
 
@@ -103,7 +105,7 @@ def terms_of(prior: Prior, theta: Array, free: BoolArray) -> list[ScreenedTerm]:
         places = slice(first, first + gp.n_parameters)
         first += gp.n_parameters
         X, code = fold(gp.covariance, gp.inputs.X, theta[places]), gp.inputs.code
-        distinct, extent = np.array([len(np.unique(x)) for x in X.T.round(9)]), np.ptp(X, axis=0)
+        several, extent = np.array([_has_several(x) for x in X.T]), np.ptp(X, axis=0)
         scales, divided, along = [], [], X.copy()
         for factor, at in gp.covariance.places:
             inputs = np.arange(X.shape[1])[factor.columns]
@@ -111,7 +113,7 @@ def terms_of(prior: Prior, theta: Array, free: BoolArray) -> list[ScreenedTerm]:
                 along[:, inputs] *= 2.0 * np.pi / np.exp(theta[places][1:][at][1])
             one = factor.n_scales == 1 or _is_periodic(factor)
             for j, columns in enumerate([inputs] if one else inputs[: factor.n_scales, None], start=1 + at.start):
-                if free[places.start + j] and distinct[columns].max() >= FEW_DISTINCT:
+                if free[places.start + j] and several[columns].any():
                     scales.append(j)
                     divided.append(columns)
         if scales:
@@ -121,6 +123,11 @@ def terms_of(prior: Prior, theta: Array, free: BoolArray) -> list[ScreenedTerm]:
             varied = np.array(scales)
             found.append(ScreenedTerm(t, linear + t, gp.covariance, places, theta[places], varied, extent, shortest))
     return found
+
+
+def _has_several(x: Array) -> bool:
+    """Whether an input (n,) has enough distinct values, which some rows of many show."""
+    return any(len(np.unique(part.round(9))) >= FEW_DISTINCT for part in (x[:_FIRST], x))
 
 
 class Cells(NamedTuple):
@@ -220,8 +227,7 @@ def bring_together(cells: Cells, width: Array) -> tuple[Cells, IntArray]:
     for j in range(x.shape[1]):
         place = np.floor(x[:, j] / width[j]).astype(np.int64)
         place -= place.min(initial=0)
-        key = key * (int(place.max(initial=0)) + 1) + place
-        key = np.unique(key, return_inverse=True)[1]
+        key = _ranks(key * (int(place.max(initial=0)) + 1) + place)
     c = int(key.max(initial=-1)) + 1
     if c == len(key):
         return cells, np.arange(c)
@@ -233,15 +239,28 @@ def bring_together(cells: Cells, width: Array) -> tuple[Cells, IntArray]:
     return Cells(mean, cells.code[first], D, pseudo, scores, np.empty((c, 0))), key
 
 
+def _ranks(key: IntArray) -> IntArray:
+    """The place of each number (n,) that is not negative among those that occur."""
+    most = int(key.max(initial=0)) + 1
+    if most > _SPARSE * len(key):
+        return np.asarray(np.unique(key, return_inverse=True)[1])
+    occurs = np.zeros(most, dtype=np.bool_)
+    occurs[key] = True
+    return np.asarray((np.cumsum(occurs) - 1)[key])
+
+
 def with_loadings(wide: Cells, which: IntArray, loadings: Array, chosen: IntArray) -> Cells:
     """Some of the wider cells, with the sums of the loadings (n, p) of those in them."""
     if len(which) == len(wide.x):  # each in a cell of its own
         return take(wide._replace(loadings=loadings), chosen)
     place = np.full(len(wide.x), -1)
     place[chosen] = np.arange(len(chosen))
-    rows = np.flatnonzero(place[which] >= 0)
-    total = csr_matrix((np.ones(len(rows)), (place[which[rows]], np.arange(len(rows)))), (len(chosen), len(rows)))
-    return take(wide, chosen)._replace(loadings=np.asarray(total @ loadings[rows]))
+    to = place[which]
+    rows = np.flatnonzero(to >= 0)
+    starts = np.arange(len(rows) + 1)
+    total = csr_matrix((np.ones(len(rows)), to[rows], starts), (len(rows), len(chosen))).T
+    part = loadings if len(rows) == len(to) else loadings[rows]
+    return take(wide, chosen)._replace(loadings=np.asarray(total @ part))
 
 
 def cut_cells(cells: Cells, width: Array, most: int) -> tuple[list[IntArray], int]:
@@ -255,20 +274,22 @@ def cut_cells(cells: Cells, width: Array, most: int) -> tuple[list[IntArray], in
     n = sum(sizes)
     chosen = np.arange(n) if n <= most else np.linspace(0, n - 1, most).round().astype(int)
     blocks: list[IntArray] = []
+    places = np.ascontiguousarray((cells.x / width).T)
     for group, end in zip(groups, np.cumsum(sizes), strict=True):
         first = end - -(-len(group) // BLOCK_CELLS)
-        blocks += _halves(cells.x / width, group, chosen[(chosen >= first) & (chosen < end)] - first)
+        blocks += _halves(places, group, chosen[(chosen >= first) & (chosen < end)] - first)
     return blocks, n
 
 
-def _halves(x: Array, rows: IntArray, chosen: IntArray) -> Iterator[IntArray]:
-    """Those of the blocks of some cells that were chosen."""
+def _halves(places: Array, rows: IntArray, chosen: IntArray) -> Iterator[IntArray]:
+    """Those of the blocks of some cells that were chosen; places (d, c) of all cells."""
     n = -(-len(rows) // BLOCK_CELLS)
     if n <= 1 or not len(chosen):
         yield from [rows] * len(chosen)
         return
-    along = x[rows, int(np.argmax(np.ptp(x[rows], axis=0)))]
+    own = places.take(rows, axis=1)  # in the order of memory in which extremes are found fast
+    along = own[int(np.argmax(own.max(axis=1) - own.min(axis=1)))]
     at, left = len(rows) * (n // 2) // n, chosen < n // 2
-    order = rows[np.argsort(along, kind="stable")]
-    yield from _halves(x, order[:at], chosen[left])
-    yield from _halves(x, order[at:], chosen[~left] - n // 2)
+    order = rows[np.argpartition(along, at)]
+    yield from _halves(places, order[:at], chosen[left])
+    yield from _halves(places, order[at:], chosen[~left] - n // 2)

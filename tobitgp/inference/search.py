@@ -326,7 +326,7 @@ class Search:
         problem, rows = some_rows(self.problem, self.prior, GROWN_ROWS, self.settings.rng)
         prior = self.prior.subset(rows)
         data, precision = cut(problem, prior.inputs), likely_precisions(problem, theta)
-        stage = f"approach, {problem.n} rows"
+        stage = f"rough search, {problem.n} rows"
         objective = self._objective(stage, data, prior, theta, precision, self.first_cap, LOOSE)
         free = climb(objective, theta[self.parameters.free], scale, tol=0.1, max_iter=self.settings.max_iter)
         value, scale = objective.value(free), whitening(objective, free)
@@ -356,7 +356,7 @@ class Search:
                 break
             if self.data.n_scales:  # known sites move with the noise of their rows
                 break
-            stage, free = f"features stay, {self.data.n} rows", theta[self.parameters.free]
+            stage, free = f"fixed features, {self.data.n} rows", theta[self.parameters.free]
             data = self._seeded(self.data)
             objective = self._objective(stage, data, self.prior, theta, self.precision, CAP, LOOSE)
             if any(isinstance(block, KernelBlock) and len(block.Z) >= CAP for block in objective.blocks):
@@ -403,9 +403,9 @@ class Search:
         cap, features = self.first_cap, 0.0
         while scale is not None and inverse is None:
             # Too few features hold length-scales up, which nothing is gained from finding exactly.
-            objective = self._objective("approach", data, self.prior, theta, precision, cap, LOOSE)
+            objective = self._objective("rough search", data, self.prior, theta, precision, cap, LOOSE)
             free = climb(objective, theta[self.parameters.free], scale, tol=0.1, max_iter=self.settings.max_iter)
-            self._log("approach", objective, objective.value(free))
+            self._log("rough search", objective, objective.value(free))
             theta, data = objective.theta(free), objective.data
             precision = precision if sampled else objective.precisions
             found, cap = objective.settle(free), self.cap

@@ -203,7 +203,8 @@ class Hazards(Kind):
                     f"{name}= refers to sigma, but proportional-hazards models have no sigma. Leave it out."
                 )
         assert frame is not None
-        warn_fractions(rows.training.response.weight, "family=tg.PH('spline') with cov_type='HC0' or 'cluster'")
+        known = rows.training.found
+        warn_fractions(known.fractions, known.nobs, "family=tg.PH('spline') with cov_type='HC0' or 'cluster'")
         _warn_of_ties(rows.risk)
         fitter = CellFitter(rows.written, rows.hazard, frame, processes, rows.risk, rows.call.functions, asked)
         cells, cuts = _fit(fitter)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tobitgp.data.outcome import warn_outlier
-from tobitgp.data.prepare import GatheredData, PartitionedData, TrainingData
+from tobitgp.data.prepare import GatheredData, PartitionedData, Prepared, TrainingData
 from tobitgp.data.row_weights import warn_fractions
 from tobitgp.errors import SpecError
 from tobitgp.inference.fitted import Step
@@ -41,9 +41,9 @@ class Kind:
 
     def fit(self, rows: Any, asked: FitOptions) -> Any:
         """Results of the rows."""
+        if isinstance(rows.read, Prepared) and asked.cov_type == "nonrobust":
+            warn_fractions(rows.read.found.fractions, rows.read.found.nobs)
         if isinstance(rows.read, TrainingData):
-            if asked.cov_type == "nonrobust":
-                warn_fractions(rows.read.response.weight)
             warn_outlier(rows.read.response, log_time=rows.noise.log_time, labels=rows.read.labels)
         return self.maximum(rows, asked) if means_mle(asked, rows.spec) else self.posterior(rows, asked)
 

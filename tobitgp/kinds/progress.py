@@ -1,25 +1,29 @@
-"""A progress line for long fits."""
+"""Progress bars of long fits."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from tobitgp.errors import SpecError
 from tobitgp.inference.fitted import OnStep, Step
 
-_QUIET = 1.0
-_EVERY = 0.1
-_EVALUATIONS = "{stage}: {evaluations} evaluations, {passes} passes over {rows:,} rows, log density {value:.3f}"
+if TYPE_CHECKING:
+    from tqdm.std import tqdm
+
+_QUIET = 1.0  # seconds of a fit without a bar
 
 
 @contextmanager
 def progress_bar(
-    progress: bool | Callable[[str, int, float], None], words: str = _EVALUATIONS
+    progress: bool | Callable[[str, int, float], None],
+    objective: str = "log density",
+    unit: str = "evaluations",
+    total: int | None = None,
 ) -> Iterator[OnStep | None]:
-    """Give what a fit should call after each evaluation."""
+    """Give what a fit should call after each evaluation; one bar for all stages if the total is known."""
     if progress is False or progress is None:
         yield None
     elif callable(progress):
@@ -27,38 +31,47 @@ def progress_bar(
     elif progress is not True:
         raise SpecError(f"progress={progress!r}: progress must be True, False or a callable.")
     else:
-        line = _Line(words)
+        bars = _Bars(objective, unit, total)
         try:
-            yield line.show
+            yield bars.show
         finally:
-            line.clear()
+            bars.close()
 
 
-class _Line:
-    def __init__(self, words: str) -> None:
-        self.words = words
-        self.began = self.last = self.seen = self.stage_began = time.monotonic()
+class _Bars:
+    """A bar for each stage, the last of which is shown."""
+
+    def __init__(self, objective: str, unit: str, total: int | None) -> None:
+        self.objective, self.unit, self.total = objective, unit, total
+        self.began = time.monotonic()
         self.stage = ""
-        self.width = 0
+        self.bar: tqdm[Any] | None = None
 
     def show(self, step: Step) -> None:
-        """Write the line again, a few times a second."""
-        now = time.monotonic()
-        if step.stage != self.stage:
-            self.stage, self.stage_began = step.stage, self.seen
-        self.seen = now
-        if now - self.began < _QUIET or now - self.last < _EVERY:
+        """Update the bar, after the first second."""
+        if time.monotonic() - self.began < _QUIET:
             return
-        self.last = now
-        text = f"{self.words.format(**step._asdict())}, {now - self.began:.0f} s"
-        if step.left:
-            text += f", about {step.left * (now - self.stage_began) / step.evaluations:.0f} s left"
-        sys.stderr.write("\r" + text.ljust(self.width))
-        sys.stderr.flush()
-        self.width = len(text)
+        total = self.total or (step.evaluations + step.left if step.left else None)
+        new = self.bar is None or (step.stage != self.stage and self.total is None)
+        if self.bar is None or new:
+            self.close()
+            self.bar = self._new_bar(step, total)
+        self.stage, self.bar.total = step.stage, total
+        passes = f"{step.passes} passes over {step.rows:,} rows, " if step.passes else ""
+        self.bar.set_description_str(step.stage, refresh=False)
+        self.bar.set_postfix_str(f"{passes}{self.objective} {step.value:.3f}", refresh=False)
+        self.bar.update(step.evaluations - self.bar.n)
+        if new:
+            self.bar.refresh()
 
-    def clear(self) -> None:
-        """Leave an empty line behind."""
-        if self.width:
-            sys.stderr.write("\r" + " " * self.width + "\r")
-            sys.stderr.flush()
+    def _new_bar(self, step: Step, total: int | None) -> tqdm[Any]:
+        """A bar that is erased at its end."""
+        from tqdm.auto import tqdm
+
+        start = 0 if self.total else step.evaluations
+        return tqdm(desc=step.stage, initial=start, total=total, unit=f" {self.unit}", leave=False, miniters=1)
+
+    def close(self) -> None:
+        """Erase the bar."""
+        if self.bar is not None:
+            self.bar.close()

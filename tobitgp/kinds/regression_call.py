@@ -110,16 +110,15 @@ class Cure(Kind):
 
 def fit_mixture(rows: Rows, asked: FitOptions) -> Any:
     """Results of components."""
-    if not isinstance(rows.read, PartitionedData) and asked.cov_type == "nonrobust":
-        warn_fractions(rows.read.response.weight)
+    if asked.cov_type == "nonrobust":
+        warn_fractions(rows.read.found.fractions, rows.read.found.nobs)
     refuse_with_mixture(asked.named(("fixed", "cov_type", "cov_kwds")))
     method = choose_mixture_method(asked.method)
     if is_given(asked.start) and method == type(method)():
         method = replace(method, n_init=1)
     assert isinstance(rows.family, MixtureFamily)
     read = rows.spec, rows.read, rows.family, rows.covariates(), rows.columns
-    shown = "{stage}: {passes} passes over {rows:,} rows, objective {value:.3f}"
-    with breakdown_in_words(), progress_bar(asked.progress, shown) as on_step:
+    with breakdown_in_words(), progress_bar(asked.progress, "objective") as on_step:
         options: dict[str, Any] = {"priors": asked.priors, "rng": asked.rng, "start": asked.start}
         parts = fit_components(*read, method=method, on_step=on_step, **options)
     return MixtureResults(parts)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.frames import read_weights
-from tobitgp.data.row_weights import warn_fractions
+from tobitgp.data.row_weights import Fractions, warn_fractions
 from tobitgp.data.sources import refuse_partitioned
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, DataError, SpecError, user_level
@@ -78,7 +78,7 @@ class Vectors(Kind):
 
     def fit(self, rows: VectorCallRows, asked: FitOptions) -> VectorMixtureResults:
         method, (vectors, kept) = _method(asked), vector_rows(rows.rows, rows.weight)
-        warn_fractions(vectors.weight)
+        warn_fractions(Fractions.of(vectors.weight), float(vectors.weight.sum()))
         numbers, found = rows.over.mixture.numbers, list[VectorFit]()
         with progress_bar(asked.progress) as on_step, single_blas_thread():
             for k in numbers:

@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.special import chdtrc, ndtri
 
 from tobitgp.api import fit
+from tobitgp.data.values import counted
 from tobitgp.errors import DataError, SpecError
 from tobitgp.model import Model
 from tobitgp.nondetects.sample import Sample, groups_of, sample_of
@@ -329,7 +330,7 @@ def _label(method: str, draws: int) -> str:
 
 
 def _notes(sample: Sample, method: str, adjust: str, recensor: bool, k: int) -> list[str]:
-    notes = [f"{sample.dropped} rows lack a value and were dropped."] if sample.dropped else []
+    notes = [f"Left out: {counted(sample.dropped, 'row')} without a value."] if sample.dropped else []
     if recensor:
         notes.append("Values below the highest limit were made non-detects at that limit.")
     what = {"mle": "ratios of geometric means"}.get(method, "mean scores after Gehan, between -1 (low) and 1 (high)")

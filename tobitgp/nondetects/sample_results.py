@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.values import counted
 from tobitgp.errors import SpecError
 from tobitgp.nondetects.sample import Sample
 from tobitgp.results.predict import check_alpha
@@ -213,7 +214,7 @@ class Limit:
 def limit_of(sample: Sample, *, notes: tuple[str, ...] = (), **found: Any) -> Limit:
     """A limit with the description of its sample."""
     if sample.dropped:
-        notes = (*notes, f"{sample.dropped} rows without a value are left out.")
+        notes = (*notes, f"Left out: {counted(sample.dropped, 'row')} without a value.")
     if others := int(sample.censored.sum() - sample.below.sum()):
         notes = (*notes, f"{others} values are right-censored or lie in intervals.")
     return Limit(samples=describe({sample.name: sample}), notes=notes, **found)

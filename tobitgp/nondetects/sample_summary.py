@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tobitgp.data.values import counted
 from tobitgp.errors import SpecError
 from tobitgp.nondetects.means import METHODS, TailRule, kaplan_meier_of, mean_limits, read_options, skewness_note
 from tobitgp.nondetects.resampling import MANY
@@ -175,7 +176,7 @@ def _choice(share: float) -> str:
 def _notes(sample: Sample, methods: Sequence[str], options: dict[str, Any]) -> Iterator[str]:
     n, share = len(sample), float(sample.below.mean())
     if sample.dropped:
-        yield f"{sample.dropped} rows without a value are left out."
+        yield f"Left out: {counted(sample.dropped, 'row')} without a value."
     if (
         "mle" in methods
         and share <= MOST_CENSORED

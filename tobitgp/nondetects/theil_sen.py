@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
+from tobitgp.data.values import counted
 from tobitgp.errors import DataError, SpecError
 from tobitgp.nondetects.kendall import check_ranks, concordance, score_tail
 from tobitgp.nondetects.sample import Sample
@@ -256,7 +257,7 @@ def interval_note(draws: Array | None) -> str:
 
 def _intercept_note(x: Sample) -> str:
     left_out = int(x.censored.sum())
-    without = f", without {left_out} rows whose x is a non-detect" if left_out else ""
+    without = f", without {counted(left_out, 'row')} whose x is a non-detect" if left_out else ""
     return f"Intercept: Turnbull's median of residuals{without}."
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tobitgp.data.frames import aligned
+from tobitgp.data.values import counted
 from tobitgp.errors import DataError
 from tobitgp.formula.functions import decimal_years
 from tobitgp.nondetects.sample import Sample, read_values
@@ -68,7 +69,7 @@ def _array(values: Any, name: str) -> Any:
 def dropped_note(kept: BoolArray) -> tuple[str, ...]:
     """Say how many rows lacked a value."""
     lost = int((~kept).sum())
-    return (f"{lost} of {len(kept)} rows lack a value and were dropped.",) if lost else ()
+    return (f"Left out: {lost} of {counted(len(kept), 'row')} without a value.",) if lost else ()
 
 
 class Order(NamedTuple):

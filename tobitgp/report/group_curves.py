@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.values import counted
 from tobitgp.errors import SpecError
 from tobitgp.numerics import rank_tests
 from tobitgp.numerics.nonparametric import first_below, risk_sets, turnbull
@@ -79,7 +80,9 @@ def read_groups(seen: Seen, labels: pd.Series[Any] | None) -> list[CurveGroup]:
     name = str(labels.name)
     if labels.isna().any():
         missing = int(labels.isna().sum())
-        raise SpecError(f"by={name!r}: {missing} rows have no value. Give one, or leave these rows out of the fit.")
+        raise SpecError(
+            f"by={name!r}: {counted(missing, 'row')} without a value. Give one, or leave these rows out of the fit."
+        )
     levels = pd.Categorical(labels).remove_unused_categories()
     if len(levels.categories) > len(LEVELS):
         remedy = ". Cut numbers into intervals by pd.cut()" if labels.dtype.kind in "if" else ""

@@ -88,7 +88,7 @@ def plot_evidence(results: Fit, ax: Any = None) -> Any:
     history = results._search
     history = history[~history["stage"].str.startswith(("another", "highest", "screening"))]
     history = history.assign(total=history["evaluations"].cumsum())
-    if "approach" in set(history["stage"]):
+    if "rough search" in set(history["stage"]):
         # The first search then used some of the rows, and its density is not part of this curve.
         history = history[history["stage"] != "search"]
     if not len(history):

@@ -59,8 +59,9 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = EVIDENCE) -> p
     results : dict of results by name, or list of results
         Names of a list are the formulas.
     by : {"evidence", "log_evidence", "elbo", "log_evidence_integrated", "loo", "waic", "aic", "bic"}
-        Criterion. ``"evidence"`` is ``"log_evidence_integrated"``, averaged over the hyper-parameters, where every fit
-        has it, and else ``"log_evidence"``, at their maximum.
+        Criterion. ``"evidence"`` is ``"log_evidence_integrated"``, averaged over the hyper-parameters, if every fit has
+        it, and otherwise ``"log_evidence"``, at their maximum. If no fit has an evidence, as after maximum likelihood,
+        it is ``"aic"``. The column ``kind`` says which.
 
     Returns
     -------
@@ -104,7 +105,7 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = EVIDENCE) -> p
     """
     check_by(by)
     fits = name_results(results)
-    by = settle_criterion(list(fits.values()), by)
+    by = _criterion_of_all(list(fits.values()), by)
     criterion = CRITERIA[by]
     subjects = {name: subject_of(fit) for name, fit in fits.items()}
     errors = weight = None
@@ -164,6 +165,14 @@ def settle_criterion(fits: Sequence[Any], by: str) -> str:
         return by
     integrated = "log_evidence_integrated"
     return integrated if all(np.isfinite(read_value(fit, integrated)) for fit in fits) else "log_evidence"
+
+
+def _criterion_of_all(fits: Sequence[Any], by: str) -> str:
+    """The same, or AIC where only that is known of all fits."""
+    settled = settle_criterion(fits, by)
+    if by != EVIDENCE or any(np.isfinite(read_value(fit, settled)) for fit in fits):
+        return settled
+    return "aic" if all(np.isfinite(read_value(fit, "aic")) for fit in fits) else settled
 
 
 def read_value(fit: Any, by: str) -> float:

@@ -117,12 +117,14 @@ def changing(parts: Source, variables: Any = None) -> list[str]:
         names = [name for name in names if name in chosen]
     dates = [name for name in names if parts.facts.columns[name].kind == "date"]
     if dates:
-        one, listed = len(dates) == 1, ", ".join(map(repr, dates))
-        holds, them = ("holds", "it") if one else ("hold", "them")
-        message = f"{listed} {holds} dates, along which no effect is formed; make years of {them} first"
+        years = f"(df[{dates[0]!r}] - df[{dates[0]!r}].min()).dt.days / 365.25"
+        message = (
+            f"Marginal effects of dates are not available ({', '.join(map(repr, dates))}). Use a column of numbers in "
+            f"the formula, e.g. {years}."
+        )
         if len(dates) == len(names):
-            raise SpecError(f"Column{'s' * (not one)} {message}.")
-        warnings.warn(f"Left out: {message}", UserWarning, stacklevel=user_level())
+            raise SpecError(message)
+        warnings.warn(message, UserWarning, stacklevel=user_level())
     return [name for name in names if name not in dates]
 
 

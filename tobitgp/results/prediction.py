@@ -33,7 +33,7 @@ from tobitgp.results.terms import find_terms
 from tobitgp.typing import Array, Frame
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PredictionResults:
     """Mean of y* in rows, its uncertainty, and where new values would lie; (PRE2) and (PRE3) of the theory pages.
 
@@ -82,6 +82,12 @@ class PredictionResults:
         obs = self.predict(self.new, "quantile", q=[0.5 * alpha, 1.0 - 0.5 * alpha], exclude=self.exclude)
         names = ["mean", "mean_se", "mean_ci_lower", "mean_ci_upper", "obs_ci_lower", "obs_ci_upper"]
         return pd.concat([mean, obs], axis=1).set_axis(names, axis=1)
+
+    def __repr__(self) -> str:
+        return repr(self.summary_frame())
+
+    def _repr_html_(self) -> str:
+        return str(self.summary_frame().to_html(float_format="{:.4g}".format, max_rows=60))
 
 
 @answers_in_kind

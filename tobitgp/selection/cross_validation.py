@@ -77,12 +77,13 @@ def attempt_all(
     names: Sequence[Any],
     n_jobs: int,
     progress: bool | Callable[[str, int, float], None],
-    words: str,
+    objective: str,
+    unit: str,
     value: Callable[[Any], float],
 ) -> list[Attempt]:
     """Attempt each call, in order, and show how far they are; several at a time in processes of one BLAS thread."""
     found = []
-    with progress_bar(progress, words) as show:
+    with progress_bar(progress, objective, unit, len(tasks)) as show:
         for name, outcome in zip(names, _outcomes(tasks, n_jobs), strict=True):
             found.append(outcome)
             if show is not None:
@@ -170,7 +171,7 @@ def cross_validate(
         Number of folds fitted in parallel, each in a process with one BLAS thread; -1 for all cores. The results do not
         depend on it.
     progress : bool or callable
-        Show a progress line, or call ``progress(fold, folds done, value of the first metric)``.
+        Show a progress bar, or call ``progress(fold, folds done, value of the first metric)``.
     **fit_kwargs : dict
         Further arguments of :func:`tobitgp.fit`. Weights given as an array follow their rows, and are used in all
         metrics except functions. The same holds for var_weights, which are also used in predictions of the rows left
@@ -250,8 +251,7 @@ def cross_validate(
         one = {"formula": formula, "train": seen, "test": frame.iloc[test], "weight": held}
         tasks.append((_measure_fold, {**one, "measures": measures, "asked": asked, "options": given}))
     first = next(iter(measures))
-    words = f"{{evaluations}} of {len(tasks)} folds, {first} of fold {{stage}}: {{value:.3f}}"
-    found = attempt_all(tasks, names, n_jobs, progress, words, lambda fold: list(fold.scores.values())[1])
+    found = attempt_all(tasks, names, n_jobs, progress, first, "folds", lambda fold: list(fold.scores.values())[1])
     table, folds = _table(names, parts, found), [outcome.value for outcome in found]
     tests = [test for _, test in parts]
     size = [float(len(test) if weights is None else weights[test].sum()) for test in tests]

@@ -115,7 +115,7 @@ def select(
         Number of fits in parallel, each in a process with one BLAS thread; -1 for all cores. The results do not depend
         on it.
     progress : bool or callable
-        Show a progress line, or call ``progress(name, fits done, value)``.
+        Show a progress bar, or call ``progress(name, fits done, value)``.
     **fit_kwargs : dict
         Further arguments of :func:`tobitgp.fit`, the same for all. A numpy Generator as ``rng`` gives each model a
         separate seed.
@@ -156,8 +156,7 @@ def select(
         _check_before(ready, models, by)
     tasks = [(models[c.name].fit, _options(c, of_model=False)) for c in ready]
     names = [c.name for c in ready]
-    words = f"{{evaluations}} of {len(tasks)} models fitted, {by} of {{stage}}: {{value:.3f}}"
-    outcomes = attempt_all(tasks, names, n_jobs, progress, words, lambda found: read_value(found, by))
+    outcomes = attempt_all(tasks, names, n_jobs, progress, by, "models", lambda found: read_value(found, by))
     fitted: dict[str, Attempt] = dict(zip(names, outcomes, strict=True))
     pass_on((c.name, read[c.name].notes + (fitted[c.name].notes if c.name in fitted else ())) for c in candidates)
     ends = read | fitted

@@ -62,7 +62,7 @@ def test_features_that_stay_are_those_of_memory(frame, tmp_path, monkeypatch):
     """Beyond a sample features stay while parameters move, wherever files end."""
     monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 120)
     here = tg.fit(FORMULA, frame)
-    assert any("features stay" in stage for stage in here.fit_history["stage"])
+    assert any("fixed features" in stage for stage in here.fit_history["stage"])
     for i, rows in enumerate((slice(0, 701), slice(701, 1500), slice(1500, None))):
         frame.iloc[rows].to_parquet(tmp_path / f"{i}.parquet")
     assert_same_fit(tg.fit(FORMULA, tmp_path), here, frame.head(20))
@@ -73,7 +73,7 @@ def test_features_that_stay_are_those_of_memory(frame, tmp_path, monkeypatch):
 def test_files_without_rows_or_with_hardly_any_change_nothing(frame, tmp_path, method, monkeypatch):
     monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 120)
     here = tg.fit(FORMULA, frame, method=method)
-    assert any("features stay" in stage for stage in here.fit_history["stage"])
+    assert any("fixed features" in stage for stage in here.fit_history["stage"])
     for i, rows in enumerate((slice(0, 0), slice(0, 1200), slice(1200, 1201), slice(0, 0), slice(1201, None))):
         frame.iloc[rows].to_parquet(tmp_path / f"{i}.parquet")
     assert_same_fit(tg.fit(FORMULA, tmp_path, method=method), here, frame.head(20))
@@ -218,3 +218,18 @@ def test_windows_of_a_mixture_in_files_are_those_of_a_frame(frame, tmp_path):
     there, here = (tg.fit(formula, data, method=method) for data in (tmp_path, rows))
     assert there.llf == pytest.approx(here.llf, rel=1e-10)
     np.testing.assert_allclose(there.bse, here.bse, rtol=1e-6)
+
+
+@pytest.mark.parametrize("formula", ["y ~ z | censor(-0.5, 1.2)", "y ~ mixture(2) | censor(-0.5, 1.2)"])
+def test_weights_that_are_no_frequencies_are_named_as_in_memory(frame, tmp_path, formula):
+    data = frame.head(300).assign(w=1.0)
+    data.loc[[150, 299], "w"] = 0.5, 0.25
+    for i in range(3):
+        data.iloc[100 * i : 100 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
+    texts = []
+    for read in (data, tmp_path):
+        with pytest.warns(UserWarning, match=r"2 weights are not whole numbers, e\.g\. 0\.5\.") as told:
+            tg.fit(formula, read, weights="w")
+        texts.append([str(warning.message) for warning in told])
+    assert texts[0] == texts[1]
+    assert "298.75 observations" in texts[0][0]

@@ -94,6 +94,15 @@ def test_unknown_commands_exit_with_2(capsys):
 
 
 @pytest.mark.slow
+def test_an_interrupt_ends_with_130(table, monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tobitgp.cli.fit_command.read_data", interrupted)
+    assert main(["fit", "y ~ x", str(table)]) == 130
+    assert capsys.readouterr().err == "tobitgp: interrupted\n"
+
+
 def test_module_is_the_command_line():
     assert "demo" in printed_by("-m", "tobitgp", "--help")
 

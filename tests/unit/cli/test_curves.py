@@ -48,7 +48,7 @@ def test_without_groups_and_with_entry(lung, capsys):
         (["time", "event"], "no column 'event'"),
         (["time", "dead or not", "--by", "sx"], "--by sx: there is no such column"),
         (["time", "dead or not", "--by", "age"], "42 values"),
-        (["time", "dead or not", "--by", "inst"], "have no value"),
+        (["time", "dead or not", "--by", "inst"], "1 row without a value"),
         (["time", "dead or not", "--out", "a.csv"], "the name must end in one of .png, .pdf, .svg"),
     ],
 )

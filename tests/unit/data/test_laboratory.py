@@ -134,11 +134,11 @@ REFUSED = {
     "no limit": ("y ~ x", ["ND", "1"], r"holds 'ND' in row 0, without a limit. Write \| censor\(limit\)"),
     "contradiction": ("y ~ x | censor(limit)", ["ND", "<2"], r"differ from limit in row 1 \(<2 and 1\)"),
     "decimal comma": ("y ~ x", ["1,5", "2"], r"df\['y'\] = df\['y'\].replace\(',', '.', regex=True\)"),
-    "thousands": ("y ~ x", ["1,500.5", "2"], r"df\['y'\].replace\(',', '', regex=True\) where they part thousands"),
+    "thousands": ("y ~ x", ["1,500.5", "2"], r"Separators of thousands: .* = df\['y'\].replace\(',', '', regex=True\)"),
     "unit": ("y ~ x", ["<2 mg/l", "3"], r"'mg/l' is not part of a number .*replace\('\\\\s\*mg/l', '', regex=True\)"),
     "units": ("y ~ x", ["3.1ug/L", "2 mg/L"], "'ug/L', 'mg/L' are not parts of a number: convert the column"),
     "qualifier": ("y ~ x", ["3.1 B", "2"], "'B' is a qualifier of the laboratory, not a unit"),
-    "contrary": ("y ~ x", [">5 U", "2"], "holds numbers, limits such as '<0.5' and '>100'"),
+    "contrary": ("y ~ x", [">5 U", "2"], "may hold numbers, limits such as '<0.5' and '>100'"),
     "only text": ("y ~ x | censor(limit)", ["1", "2 J"], "must be numeric but holds text"),
     "an expression": ("log(y) ~ x | censor(limit)", ["ND", "1"], r"Write y ~ ... \| censor\(limit\), with family="),
 }

@@ -269,7 +269,7 @@ def test_a_sample_foretells_the_curvature(sample, monkeypatch):
     some = model.fit(method=tg.EP(hyper="maximize", tol=1e-6))
     stages = list(some.fit_history["stage"])
     assert f"run 1, {sample} rows" in stages
-    assert "features stay, 3000 rows" in stages
+    assert "fixed features, 3000 rows" in stages
     assert some.converged
     assert some.log_evidence == pytest.approx(whole.log_evidence, abs=2e-3)
     assert ((some.params - whole.params).abs() < 0.05 * whole.bse).all()
@@ -292,7 +292,7 @@ def test_a_sample_whose_maximum_is_at_a_bound(monkeypatch):
             priors={},
             start={name: 1e5},
         )
-    assert "features stay, 3000 rows" in set(res.fit_history["stage"])
+    assert "fixed features, 3000 rows" in set(res.fit_history["stage"])
     assert res.converged
     assert np.isnan(res.bse[name])
     assert np.isfinite(res.bse.drop(name)).all()
@@ -309,7 +309,7 @@ def test_standard_errors_of_groups_do_not_shrink_with_their_rows(monkeypatch):
     monkeypatch.setattr("tobitgp.inference.search.GROWN_ROWS", 100)
     monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 400)
     some = model.fit(method=tg.EP(hyper="maximize"))
-    assert "approach, 100 rows" in set(some.fit_history["stage"])
+    assert "rough search, 100 rows" in set(some.fit_history["stage"])
     np.testing.assert_allclose(some.bse, whole.bse, rtol=0.15)
 
 

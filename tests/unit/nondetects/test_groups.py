@@ -227,7 +227,7 @@ def test_the_table_says_which_test_it_is():
     shown = str(run("heron_groups", "peto").summary())
     for words in ("G-rho with rho = 1", "Chi2(1)", "7.3881", "0.0066", "28.6%", "0.04"):
         assert words in shown
-    assert "1 rows lack a value" in str(run("zinc_groups", "peto"))
+    assert "Left out: 1 row without a value" in str(run("zinc_groups", "peto"))
 
 
 def test_bad_input():

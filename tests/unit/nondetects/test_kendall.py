@@ -87,7 +87,7 @@ def test_what_is_read_and_what_is_left_out():
     text = ["<1", "1.5", None, "2", "<3", "4", "5"]
     res = tg.nondetects.kendall(text, pd.date_range("2001-01-01", periods=7, freq="YS"), n_permutations=9)
     assert res.statistic == kendall_s(np.array([1, 1.5, 2, 3, 4, 5]), np.array([1, 0, 0, 1, 0, 0]) == 1, np.arange(6))
-    assert res.notes[0] == "1 of 7 rows lack a value and were dropped."
+    assert res.notes[0] == "Left out: 1 of 7 rows without a value."
     assert list(res.samples.limits) == ["1, 3", "none"]
     shown = str(res.summary())
     assert "P-value, permutations" in shown
@@ -156,6 +156,6 @@ def test_flags_that_are_missing_take_their_row_away():
     y, flags = [1.0, 3.0, 2.0, 4.0, 6.0, 5.0], [None, False, True, False, False, False]
     res = tg.nondetects.kendall(y, range(6), flags)
     assert res.samples.loc["y", ["n", "nondetects"]].tolist() == [5, 1]
-    assert res.notes[0].startswith("1 of 6 rows")
+    assert res.notes[0].startswith("Left out: 1 of 6 rows")
     with pytest.raises(tg.errors.DataError, match="1 flags are missing, and scores are of all rows"), pytest.warns():
         tg.nondetects.gehan_scores(y, flags)

@@ -140,7 +140,7 @@ def test_tables(method):
 
 def test_pairs_that_lack_a_value():
     res = tg.nondetects.test_paired([1.0, np.nan, 3.0, 4.0], ["<2", "1", "1", "<3"])
-    assert res.notes[0] == "1 of 4 rows lack a value and were dropped."
+    assert res.notes[0] == "Left out: 1 of 4 rows without a value."
     assert res.counts == {"x > y": 2, "x < y": 0, "tied": 1}
 
 

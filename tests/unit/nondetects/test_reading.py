@@ -47,7 +47,7 @@ def test_what_is_refused():
 def test_limits_count_rows_without_a_value():
     with pytest.warns(UserWarning, match="1 of 5 rows is dropped"):
         found = tolerance_limit([1.0, 2.0, 3.0, None, 4.0])
-    assert found.notes == ("1 rows without a value are left out.",)
+    assert found.notes == ("Left out: 1 row without a value.",)
     assert found.samples.loc["y", "n"] == 4
 
 

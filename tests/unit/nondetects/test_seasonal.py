@@ -144,7 +144,7 @@ def test_short_seasons_and_rows_without_a_value():
     res = tg.nondetects.seasonal_kendall(y, year, labels, c, n_permutations=9)
     assert list(res.seasons.index) == ["a", "b"]
     assert res.notes[:2] == (
-        "9 of 36 rows lack a value and were dropped.",
+        "Left out: 9 of 36 rows without a value.",
         "Seasons without 4 rows, and two values of which one is known to be larger, were dropped (rows): c (3).",
     )
     dry = tg.nondetects.seasonal_kendall(y, year, season, c | (season == 1), n_permutations=9)

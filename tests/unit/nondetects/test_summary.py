@@ -68,7 +68,7 @@ def test_groups_are_summarised_one_by_one(columns):
     pd.testing.assert_frame_equal(found.summary_frame().loc["BasinTrough"], alone.loc["zn"])
     assert repr(found).count("choice: ") == 1
     assert "AlluvialFan, BasinTrough: choice" in repr(found)
-    assert "AlluvialFan: 1 rows without a value" in repr(found)
+    assert "AlluvialFan: Left out: 1 row without a value" in repr(found)
 
 
 def test_the_choice_by_the_share_of_nondetects():

@@ -169,7 +169,7 @@ def test_what_has_no_groups(lung, res, tmp_path):
             res.plot_survival(by=by)
     with pytest.raises(SpecError, match="has each row"):
         res.plot_survival(by=lung["sex"].head(20))
-    with pytest.raises(SpecError, match="1 rows have no value"):
+    with pytest.raises(SpecError, match="1 row without a value"):
         res.plot_survival(by=lung["inst"])
     with pytest.raises(SpecError, match="cannot be combined with df="):
         res.plot_survival(by="sex", df=lung.head(2))

@@ -1,6 +1,7 @@
 """Models side by side: the numbers, and what is refused."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from support.methods import with_settings
 
@@ -150,6 +151,15 @@ def test_what_a_fit_has_not_is_refused_with_what_it_has(rbf):
         tg.compare([rbf], by="aic")
     with pytest.raises(SpecError, match="'elbo'"):
         tg.compare([rbf], by="R2")
+
+
+def test_fits_without_evidence_are_ranked_by_aic(data, rbf):
+    fits = [tg.fit(f"y ~ {right} | censor(lower)", data, method="mle") for right in ("1", "x")]
+    table = tg.compare(fits)
+    pd.testing.assert_frame_equal(table, tg.compare(fits, by="aic"))
+    assert set(table["kind"]) == {"aic"}
+    with pytest.raises(SpecError, match="'loo', 'waic'"):
+        tg.compare([*fits, rbf])
 
 
 @pytest.mark.parametrize("given", [[], {}, [3], "text"])

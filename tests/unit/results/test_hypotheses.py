@@ -89,6 +89,8 @@ def test_dependent_hypotheses(averaged):
 def test_prediction_frame(averaged, mixed):
     new = mixed.head(4)
     prediction = averaged.get_prediction(new)
+    assert repr(prediction) == repr(prediction.summary_frame())
+    assert prediction._repr_html_().startswith("<table")
     frame = prediction.summary_frame(alpha=0.1)
     mean = averaged.predict(new, "uncensored", interval=0.9)
     obs = averaged.predict(new, "quantile", q=[0.05, 0.95])

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
-from tobitgp.diagnostics.residual_tests import Finding, RawTest, plain
 from tobitgp.diagnostics.training_draws import Draws
 from tobitgp.numerics.sampling import Rng
 from tobitgp.results.latent import latent_questions, without_errors
@@ -86,6 +84,11 @@ class LatentResults(TogetherResults):
     summary_frame = _parameter_frame = without_errors.summary_frame
     df_model = without_errors.df_model
     llf = without_errors.llf
+    converged, method = without_errors.converged, without_errors.method
+    elbo, log_evidence = without_errors.elbo, without_errors.log_evidence
+    fit_history = without_errors.fit_history
+    _findings = without_errors.findings
+    _search_message = without_errors.search_message("latent coordinates")
     bse, tvalues, pvalues = (without_errors.undefined(name) for name in ("bse", "tvalues", "pvalues"))
     conf_int, cov_params = (without_errors.undefined(name) for name in ("conf_int", "cov_params"))
     t_test, wald_test, anova = (without_errors.undefined(name) for name in ("t_test", "wald_test", "anova"))
@@ -97,54 +100,9 @@ class LatentResults(TogetherResults):
     _columns = ()
 
     @property
-    def converged(self) -> bool:
-        """Whether the search for the best start ended at a maximum."""
-        return self._parts.converged
-
-    @property
-    def _search_message(self) -> str:
-        if self.converged:
-            return "converged"
-        steps = int(self._parts.iterations[0])
-        return (
-            f"The search for latent coordinates did not converge in {steps} iterations. Raise max_iter= of tg.VI(), "
-            f"e.g. to {4 * steps}."
-        )
-
-    @property
-    def method(self) -> str:
-        """Name of the method that fitted: ``"vi"``."""
-        return "vi"
-
-    @property
     def evidence_kind(self) -> str:
         """What ``elbo`` is: ``"elbo"``, or ``"local"`` where parabolas lie below likelihoods of censored values."""
         return "local" if self.counts[1:4].any() else "elbo"
-
-    @property
-    def elbo(self) -> float:
-        """Lower bound on the log evidence in nats, (LAT5) of the theory pages; of the density in the user's units."""
-        return self._parts.elbo
-
-    @property
-    def log_evidence(self) -> float:
-        """The same as ``elbo``, in nats: (LAT5) of the theory pages."""
-        return self._parts.elbo
-
-    @property
-    def fit_history(self) -> pd.DataFrame:
-        """A row for each start, the best first: its bound in nats, iterations, and whether it converged."""
-        parts = self._parts
-        return pd.DataFrame(
-            {"elbo": parts.elbos, "iterations": parts.iterations.astype(int), "converged": parts.ended.astype(bool)},
-            index=pd.RangeIndex(1, parts.starts + 1, name="start"),
-        )
-
-    def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
-        parts = self._parts
-        gap = float(parts.elbos[0] - parts.elbos[1]) if parts.starts > 1 else float("nan")
-        words = f"the second-best start ended {gap:.1f} nats lower" if parts.starts > 1 else "there was only one start"
-        yield plain("starts", words, value=gap, good=True)
 
     def _draws(self, draws: int, rng: Rng, question: str) -> Draws:
         return LatentDraws.of(self._parts, draws, rng, question)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tobitgp.diagnostics.residual_tests import Finding, RawTest, plain
 from tobitgp.results.fit import Fit
 from tobitgp.results.parameter_estimates import CovKind, Linear
 from tobitgp.results.predict import check_alpha
@@ -51,7 +52,64 @@ def _llf(results: Fit) -> float:
     return float("nan")
 
 
+def _converged(results: Any) -> bool:
+    """Whether the search for the best start ended at a maximum."""
+    return bool(results._parts.converged)
+
+
+def _method(results: Any) -> str:
+    """Name of the method that fitted: ``"vi"``."""
+    return "vi"
+
+
+def _elbo(results: Any) -> float:
+    """Lower bound on the log evidence in nats, (LAT5) or (LAT16) of the theory pages; in units of the data."""
+    return float(results._parts.elbo)
+
+
+def _log_evidence(results: Any) -> float:
+    """The same as ``elbo``, in nats: (LAT5) or (LAT16) of the theory pages."""
+    return float(results._parts.elbo)
+
+
+def _fit_history(results: Any) -> pd.DataFrame:
+    """A row for each start, the best first: its bound in nats, iterations, and whether it converged."""
+    parts = results._parts
+    return pd.DataFrame(
+        {"elbo": parts.elbos, "iterations": parts.iterations.astype(int), "converged": parts.ended.astype(bool)},
+        index=pd.RangeIndex(1, parts.starts + 1, name="start"),
+    )
+
+
+def findings(results: Any, rng: Any) -> Iterator[Finding | RawTest]:
+    """Whether other starts ended at the same bound."""
+    parts = results._parts
+    gap = float(parts.elbos[0] - parts.elbos[1]) if parts.starts > 1 else float("nan")
+    words = f"the second-best start ended {gap:.1f} nats lower" if parts.starts > 1 else "there was only one start"
+    yield plain("starts", words, value=gap, good=True)
+
+
+def search_message(sought: str) -> Any:
+    """How the search for ``sought`` ended, in words."""
+
+    def message(results: Any) -> str:
+        steps = int(results._parts.iterations[0])
+        if results.converged:
+            return "converged"
+        return (
+            f"The search for {sought} did not converge in {steps} iterations. Raise max_iter= of tg.VI(), e.g. to "
+            f"{4 * steps}."
+        )
+
+    return property(message)
+
+
 params: Any = property(_params)
+converged: Any = property(_converged)
+method: Any = property(_method)
+elbo: Any = property(_elbo)
+log_evidence: Any = property(_log_evidence)
+fit_history: Any = property(_fit_history)
 hyperparameters: Any = property(_hyperparameters)
 df_model: Any = property(_df_model)
 llf: Any = property(_llf)

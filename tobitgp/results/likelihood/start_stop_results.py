@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.values import counted
 from tobitgp.errors import SpecError
 from tobitgp.kinds.start_stop import StartStopParts, histories_of
 from tobitgp.results import figures
@@ -78,8 +79,8 @@ class StartStopResults(LikelihoodResults):
     def _words(self, alpha: float, kind: Any = None) -> Words:
         words, parts = regression_words(self, alpha), self._parts
         note = (
-            f"{parts.facts.n} rows (start, stop] of {parts.subjects} subjects by {parts.id!r}, with "
-            f"{parts.facts.counts['exact']} events: covariates change along the time of a subject."
+            f"{counted(parts.facts.n, 'row')} (start, stop] of {counted(parts.subjects, 'subject')} by {parts.id!r}, "
+            f"with {counted(parts.facts.counts['exact'], 'event')}: covariates change along the time of a subject."
         )
         return replace(words, notes=[*noted("rows", [note]), *words.notes])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,6 @@ import pandas as pd
 from scipy.special import ndtri
 
 from tobitgp.data.frames import answers_in_kind
-from tobitgp.diagnostics.residual_tests import Finding, RawTest, plain
 from tobitgp.diagnostics.training_draws import Draws
 from tobitgp.numerics.sampling import Rng
 from tobitgp.posterior.nodes import Nodes
@@ -91,6 +90,11 @@ class UncertainInputResults(Results):
     summary_frame = _parameter_frame = without_errors.summary_frame
     df_model = without_errors.df_model
     llf = without_errors.llf
+    converged, method = without_errors.converged, without_errors.method
+    elbo, log_evidence = without_errors.elbo, without_errors.log_evidence
+    fit_history = without_errors.fit_history
+    _findings = without_errors.findings
+    _search_message = without_errors.search_message("the true inputs")
     bse, tvalues, pvalues = (without_errors.undefined(name) for name in ("bse", "tvalues", "pvalues"))
     conf_int, cov_params = (without_errors.undefined(name) for name in ("conf_int", "cov_params"))
     t_test, wald_test, anova = (without_errors.undefined(name) for name in ("t_test", "wald_test", "anova"))
@@ -100,57 +104,12 @@ class UncertainInputResults(Results):
         return self._parts.parameters
 
     @property
-    def converged(self) -> bool:
-        """Whether the search for the best start ended at a maximum."""
-        return self._parts.converged
-
-    @property
-    def _search_message(self) -> str:
-        if self.converged:
-            return "converged"
-        steps = int(self._parts.iterations[0])
-        return (
-            f"The search for the true inputs did not converge in {steps} iterations. Raise max_iter= of tg.VI(), "
-            f"e.g. to {4 * steps}."
-        )
-
-    @property
-    def method(self) -> str:
-        """Name of the method that fitted: ``"vi"``."""
-        return "vi"
-
-    @property
     def evidence_kind(self) -> str:
         """What ``elbo`` is: ``"elbo"``, or ``"local"`` where parabolas lie below likelihoods of censored rows."""
         return "local" if self._parts.facts.any_censored else "elbo"
 
-    @property
-    def elbo(self) -> float:
-        """Lower bound on the log evidence in nats, (LAT16) of the theory pages; of the density in the user's units."""
-        return self._parts.elbo
-
-    @property
-    def log_evidence(self) -> float:
-        """The same as ``elbo``, in nats: (LAT16) of the theory pages."""
-        return self._parts.elbo
-
     def _criterion(self) -> tuple[str, str]:
         return "Log evidence", f"{self.log_evidence:.2f} ({self.evidence_kind})"
-
-    @property
-    def fit_history(self) -> pd.DataFrame:
-        """A row for each start, the best first: its bound in nats, iterations, and whether it converged."""
-        parts = self._parts
-        return pd.DataFrame(
-            {"elbo": parts.elbos, "iterations": parts.iterations.astype(int), "converged": parts.ended.astype(bool)},
-            index=pd.RangeIndex(1, parts.starts + 1, name="start"),
-        )
-
-    def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
-        parts = self._parts
-        gap = float(parts.elbos[0] - parts.elbos[1]) if parts.starts > 1 else float("nan")
-        words = f"the second-best start ended {gap:.1f} nats lower" if parts.starts > 1 else "there was only one start"
-        yield plain("starts", words, value=gap, good=True)
 
     # -- rows ---------------------------------------------------------------------------------------------------------
 
