@@ -72,8 +72,8 @@ def test_incidences_of_stepwise_causes_are_integrals(after: float, level: float)
     for i, s, m in ((0, 0, 1), (3, 5, 2), (2, 1, 3)):
 
         def alive(u: float, i: int = i, s: int = s) -> float:
-            since = [risen(y, np.array([after + u]))[i, 0, s] - risen(y, np.array([after]))[i, 0, s] for y in known.causes]
-            return float(np.exp(-sum(since)))
+            since = [risen(y, np.array([after + u])) - risen(y, np.array([after])) for y in known.causes]
+            return float(np.exp(-sum(since)[i, 0, s]))
 
         points = [c - after for c in (0.2, *CUTS) if 0.0 < c - after < times[m]]
         for k, y in enumerate((first, second)):
@@ -101,7 +101,8 @@ def test_medians_of_averages_are_roots(after: float) -> None:
         if left(3.0 - after, s) > 0.5:
             assert np.isposinf(found[s])
         else:
-            assert found[s] == pytest.approx(brentq(lambda t, s=s: left(t, s) - 0.5, 0.0, 3.0 - after, xtol=1e-14), 1e-10)
+            root = brentq(lambda t, s=s: left(t, s) - 0.5, 0.0, 3.0 - after, xtol=1e-14)
+            assert found[s] == pytest.approx(root, 1e-10)
     assert np.isfinite(found).any()
 
 

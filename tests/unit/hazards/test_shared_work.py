@@ -46,12 +46,11 @@ def looked_up(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_curves_at_many_times_take_the_sums_of_a_few(one: Any, data: pd.DataFrame, looked_up: list[int]) -> None:
     totals = []
-    for m in (200, 2000):
+    for m in (1000, 2000):
         looked_up.clear()
-        one.predict_survival_function(data, np.linspace(0.01, data["t"].max(), m))
+        one.predict_survival_function(data, np.linspace(0.01, 1.0, m))
         totals.append(sum(looked_up))
-    assert totals[0] == totals[1]
-    assert totals[0] < 60 * 1000 * 100  # a hundred ends of panels, of a thousand draws in each row
+    assert 0 < totals[0] == totals[1]
 
 
 def test_curves_at_many_times_are_those_at_few(one: Any, data: pd.DataFrame) -> None:
@@ -77,9 +76,7 @@ def test_restricted_means_of_survivors_take_no_times(one: Any, data: pd.DataFram
 
 
 @pytest.mark.parametrize("question", ["predict_cumulative_incidence", "predict_restricted_mean"])
-def test_rows_share_a_rule(
-    several: Any, data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, question: str
-) -> None:
+def test_rows_share_a_rule(several: Any, data: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, question: str) -> None:
     rules, plain = [], first_times.find_rule
     monkeypatch.setattr(first_times, "find_rule", lambda *given: rules.append(1) or plain(*given))
     at = {"times": [0.5, 1.0]} if "incidence" in question else {"t": 1.0}

@@ -311,7 +311,7 @@ class FirstTimes(Times):
         last = self._last(times, begin)
         cuts = self.cuts(last)[:, None]
         drawn, made = None if level is None else self.draw(last), []
-        # Each row of draws takes its time; rows share a rule with them only where they began together.
+        # Rows that begin at different times have other breaks; a rule with those of all costs every draw more nodes.
         alike = drawn is None or len(np.unique(begin)) == 1
         held = 4 * (m + cuts.size * len(np.unique(begin))) + 600
         with single_blas_thread():

@@ -139,11 +139,12 @@ class HazardTimes(Times):
     ) -> dict[str, Array]:
         """Quantiles of products of levels and what rows share."""
         known = self.until(float(starts.max(initial=0.0) + times.max())).posterior
+        assert isinstance(known, Sampled)
         orders, shared = (0.5, 0.5 - 0.5 * level, 0.5 + 0.5 * level), len(np.unique(starts)) == 1
 
         def chunk(span: slice) -> dict[str, Array]:
             start = (starts[:1] if shared else starts[span])[..., None]
-            y, made = known.take(rows[span]).given.beside(), []
+            y, made = known.take(rows[span]).spread_over().given, []
             before = y.logsf(start) if survived else 0.0
             for part in row_chunks(0, len(times), max(_CACHED // int(np.prod(y.shape)), 1)):
                 now = start + times[part, None]
