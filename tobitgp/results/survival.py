@@ -142,7 +142,7 @@ class Times:
         with np.errstate(invalid="ignore"):  # NaN where no one is left
             return np.asarray((share @ (alive * (hazard if of == "hazard" else cumulative))) / (share @ alive))
 
-    def cuts(self, last: float) -> Array:
+    def jumps(self, last: float) -> Array:
         """Times up to the last at which hazards or their derivatives may jump."""
         jumps: Array = self.posterior.take(slice(0, 1)).new.jumps
         return jumps[jumps <= last]

@@ -166,9 +166,9 @@ class FirstTimes(Times):
         """See `Times`."""
         return np.sum([cause.survive(times) for cause in self._each()], axis=0)
 
-    def cuts(self, last: float) -> Array:
+    def jumps(self, last: float) -> Array:
         """See `Times`."""
-        return np.unique(np.concatenate([cause.cuts(last) for cause in self.causes]))
+        return np.unique(np.concatenate([cause.jumps(last) for cause in self.causes]))
 
     def furthest(self, after: Array | None) -> float:
         """See `Times`."""
@@ -247,8 +247,8 @@ class FirstTimes(Times):
         """See `Times`; between jumps of stepwise hazards."""
         if after is None or not self.stepwise:
             return Times.remaining_area(self, t, after)
-        start, cuts = after[:, None], self.cuts(float(after.max(initial=0.0)) + t)
-        ends = np.append(cuts, np.inf) - start
+        start, jumps = after[:, None], self.jumps(float(after.max(initial=0.0)) + t)
+        ends = np.append(jumps, np.inf) - start
         breaks = np.clip(np.concatenate([np.zeros_like(start), ends], axis=1), 0.0, t)
         risen = -self.survive(start)
         return area_below(lambda left: np.exp(np.minimum(self.survive(start + left) + risen, 0.0)), breaks)
@@ -309,15 +309,15 @@ class FirstTimes(Times):
         if not n or not (times > 0.0).any():
             return dict.fromkeys(names, np.zeros((K, n, m)))
         last = self._last(times, begin)
-        cuts = self.cuts(last)[:, None]
+        jumps = self.jumps(last)[:, None]
         drawn, made = None if level is None else self.draw(last), []
         # Rows that begin at different times have other breaks; a rule with those of all costs every draw more nodes.
         alike = drawn is None or len(np.unique(begin)) == 1
-        held = 4 * (m + cuts.size * len(np.unique(begin))) + 600
+        held = 4 * (m + jumps.size * len(np.unique(begin))) + 600
         with single_blas_thread():
             for span in row_chunks(0, n, max(_CELLS // held, 1) if alike else 1):
                 first, rule_of = self._scale(span, times, after)
-                rule = find_rule(rule_of, first, times, np.unique(cuts - np.unique(begin[span])))
+                rule = find_rule(rule_of, first, times, np.unique(jumps - np.unique(begin[span])))
                 held_by_row = len(self.causes) * len(rule.times)
                 for rows in row_chunks(span.start, span.stop, max(_CELLS // held_by_row, 1)):
                     made.append({"mean": integrate(rule, self._curves(rows, after), area=area)})
@@ -338,7 +338,7 @@ class FirstTimes(Times):
     def rule(self, times: Array, after: Array | None, *, early: float, width: float) -> TimeRule:
         """Nodes of integrals over time in all rows, from where cumulative hazards are as small as ``early``."""
         begin = self._begin(after)
-        breaks = np.unique(self.cuts(self._last(times, begin))[:, None] - np.unique(begin))
+        breaks = np.unique(self.jumps(self._last(times, begin))[:, None] - np.unique(begin))
         return make_rule(self._scale(slice(None), times, after, early)[0], times, breaks, width)
 
     def _curves(self, span: slice, after: Array | None) -> HazardCurves:

@@ -72,6 +72,10 @@ class HazardTimes(Times):
             )
         return extended(cuts, last)
 
+    def jumps(self, last: float) -> Array:
+        """See `Times`; hazards of a stratum begin at its first entry."""
+        return np.union1d(self.cuts(last), begins_of(self.parts, self.frame))
+
     def furthest(self, after: Array | None) -> float:
         """The last time at which survival is sought."""
         last = float(self.parts.cuts[-1])
