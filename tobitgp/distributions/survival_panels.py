@@ -12,7 +12,7 @@ from tobitgp.distributions.averaged import Averaged
 from tobitgp.distributions.piecewise import Piecewise
 from tobitgp.typing import Array
 
-_M, _WIDTH = 4, 0.7  # derivatives, and cumulative hazard of a panel: relative errors of 1e-11 at most
+_M, _WIDTH = 4, 0.7  # order of derivatives, and cumulative hazard of a panel: errors are 1e-11 of its survival
 _SOON, _SMALL = 0.1, 0.05  # cumulative hazards and probabilities up to which complements keep their digits
 
 
@@ -34,7 +34,9 @@ class SurvivalPanels:
         jumps = np.unique(each.jumps)
         knots = np.append(jumps[:1], jumps[(jumps > jumps[0]) & (jumps < until)])
         knots = np.append(knots, max(until, np.nextafter(knots[-1], np.inf)))
-        high = np.array([each.hazard(np.full((1, 1), 0.5 * (a + b))).max() * (b - a) for a, b in pairwise(knots)])
+        high = np.array(
+            [each.hazard(np.full((1, 1), 0.5 * (a + b))).max(initial=0.0) * (b - a) for a, b in pairwise(knots)]
+        )
         parts = np.maximum(np.ceil(np.minimum(high, 1e9) / _WIDTH), 1.0).astype(np.intp)
         if parts.sum() > most:
             return None
@@ -52,7 +54,7 @@ class SurvivalPanels:
         for p, end in enumerate(ends.tolist()):
             risen = -y.logsf(np.full((1, 1), end))
             least[:, p] = risen.min(axis=1)
-            below[:, p] = -np.expm1(-risen) @ weight if least[:, p].min() < _SOON else 1.0
+            below[:, p] = -np.expm1(-risen) @ weight if least[:, p].min(initial=np.inf) < _SOON else 1.0
             alive = np.subtract(least[:, p, None], risen, out=risen)
             np.exp(alive, out=alive)
             alive *= weight

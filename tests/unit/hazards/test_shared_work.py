@@ -53,6 +53,7 @@ def test_curves_at_many_times_take_the_sums_of_a_few(one: Any, data: pd.DataFram
     assert 0 < totals[0] == totals[1]
 
 
+@pytest.mark.slow
 def test_curves_at_many_times_are_those_at_few(one: Any, data: pd.DataFrame) -> None:
     times = np.linspace(0.01, data["t"].max() - 1.0, 300)
     for name in ("survival_function", "cumulative_hazard", "hazard"):

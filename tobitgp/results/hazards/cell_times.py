@@ -150,7 +150,7 @@ class HazardTimes(Times):
             start = (starts[:1] if shared else starts[span])[..., None]
             y, made = known.take(rows[span]).spread_over().given, []
             before = y.logsf(start) if survived else 0.0
-            for part in row_chunks(0, len(times), max(_CACHED // int(np.prod(y.shape)), 1)):
+            for part in row_chunks(0, len(times), max(_CACHED // max(int(np.prod(y.shape)), 1), 1)):
                 now = start + times[part, None]
                 if of == "hazard":
                     made.append(draw_quantiles(y.hazard(now), orders))
@@ -327,7 +327,7 @@ _BAND: dict[str, Callable[[Array, Sequence[float]], Array]] = {  # by log surviv
 def _rates_at(y: Averaged, times: Array) -> tuple[Array, Array]:
     """Hazards and cumulative hazards (n, m) of rows (n, 1) at times (1, m) or (n, m), a few at a time."""
     found, n = [], y.shape[0]
-    for part in row_chunks(0, times.shape[1], max(_CACHED // (n * len(y.weight)), 1)):
+    for part in row_chunks(0, times.shape[1], max(_CACHED // max(n * len(y.weight), 1), 1)):
         now = np.maximum(times[:, part], _SOON)
         risen, rate = y.modelled_hazard(np.log(now))
         found.append((rate / now, risen))
