@@ -163,7 +163,7 @@ class Cured(RowDistributions):
             return np.where(log_p > log_expit(self.logit), self.uncured.exceeded(np.minimum(left, 0.0)), np.inf)
 
 
-_BLOCK, _SHORT = 30_000, 1e-3  # numbers that a cache holds, and cumulative hazards of which a short series is exact
+_BLOCK = 30_000  # numbers that a cache holds
 _T = np.linspace(-3.6, 2.1, 96)  # of the double exponential rule for integrals over (0, inf)
 _S = np.exp(0.5 * np.pi * np.sinh(_T))
 _S_WEIGHT = (_T[1] - _T[0]) * 0.5 * np.pi * np.cosh(_T) * _S * np.exp(-_S)
@@ -259,24 +259,13 @@ class First(RowDistributions):
         for low, high in pairwise(ends.tolist()):
             middle = np.full((1,) * len(self.shape), after + 0.5 * (low + high))
             hazards = [cause.hazard(middle) for cause in self.causes]
-            gap = reduce(np.add, hazards) * (high - low)
-            lasted = alive * (_mean_left(gap) * (high - low))
+            gap = np.maximum(reduce(np.add, hazards) * (high - low), 1e-300)
+            lasted = alive * (np.expm1(-gap) / gap * (low - high))
             for k, hazard in enumerate([np.ones(())] if area else hazards):
                 total[k] += hazard * lasted
             alive = alive * np.exp(-gap)
             for i in np.flatnonzero(times == high).tolist():
                 out[:, :, i] = total
-
-
-def _mean_left(gap: Array) -> Array:
-    """Means of survival while cumulative hazards rise by gaps."""
-    if gap.min(initial=np.inf) > _SHORT:
-        return (1.0 - np.exp(-gap)) / gap
-    short = np.minimum(gap, _SHORT)
-    series = 1.0 - short * (0.5 - short * (1.0 / 6.0 - short / 24.0))
-    if gap.max() <= _SHORT:
-        return series
-    return np.where(gap > _SHORT, (1.0 - np.exp(-gap)) / np.maximum(gap, _SHORT), series)
 
 
 @dataclass(frozen=True, slots=True)
