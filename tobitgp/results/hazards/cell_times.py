@@ -320,7 +320,7 @@ class HazardTimes(Times):
 
 _BAND: dict[str, Callable[[Array, Sequence[float]], Array]] = {  # by log survival
     "survival": lambda left, orders: draw_quantiles(left, orders, np.exp),
-    "cumulative_hazard": lambda left, orders: draw_quantiles(-left, orders),
+    "cumulative_hazard": lambda left, orders: draw_quantiles(np.abs(left), orders),
 }
 
 
@@ -330,7 +330,7 @@ def _rates_at(y: Averaged, times: Array) -> tuple[Array, Array]:
     for part in row_chunks(0, times.shape[1], max(_CACHED // max(n * len(y.weight), 1), 1)):
         now = np.maximum(times[:, part], _SOON)
         risen, rate = y.modelled_hazard(np.log(now))
-        found.append((rate / now, risen))
+        found.append((rate / now, np.where(times[:, part] > 0.0, risen, 0.0)))
     hazard, cumulative = (np.concatenate(each, axis=1) for each in zip(*found, strict=True))
     return hazard, cumulative
 
