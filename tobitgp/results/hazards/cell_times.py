@@ -329,8 +329,7 @@ def _rates_at(y: Averaged, times: Array) -> tuple[Array, Array]:
     found, n = [], y.shape[0]
     for part in row_chunks(0, times.shape[1], max(_CACHED // max(n * len(y.weight), 1), 1)):
         now = np.maximum(times[:, part], _SOON)
-        risen, rate = y.modelled_hazard(np.log(now))
-        found.append((rate / now, np.where(times[:, part] > 0.0, risen, 0.0)))
+        found.append((y.modelled_hazard(np.log(now))[1] / now, -np.minimum(y.logsf(times[:, part]), 0.0)))
     hazard, cumulative = (np.concatenate(each, axis=1) for each in zip(*found, strict=True))
     return hazard, cumulative
 
