@@ -42,6 +42,7 @@ class Piecewise(RowDistributions):
     goes_on: bool = True
 
     log = True
+    stepwise = True
 
     @classmethod
     def of_logs(cls, cuts: Array, level: Array, profile: Array, group: IntArray, begin: Array) -> Piecewise:
@@ -109,10 +110,12 @@ class Piecewise(RowDistributions):
         with np.errstate(divide="ignore"):
             return np.log(self.level * at.rate) - self.level * at.cumulative
 
+    def hazard(self, y: Array) -> Array:
+        return self.level * self.hazards_at(y).rate
+
     def log_hazard(self, y: Array) -> Array:
-        at = self.hazards_at(y)
         with np.errstate(divide="ignore"):
-            return np.log(self.level * at.rate)
+            return np.log(self.hazard(y))
 
     def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
         times = self.response(x)
@@ -190,39 +193,40 @@ class Piecewise(RowDistributions):
         size = max(_BLOCK // max(self.level.shape[1], 1), 1)
         return (slice(first, first + size) for first in range(0, len(self.level), size))
 
-    def restricted_mean(self, t: float, after: float = 0.0) -> Array:
-        """Area below survival for a time t from ``after`` on, given survival of that."""
-        if after + t > self.cuts[-1] and not self.goes_on:
-            return self._area(np.full(1, after), np.full(1, after + t))
+    def restricted_mean(self, t: float, after: float | Array = 0.0) -> Array:
+        """Area below survival for a time t from ``after`` on, of all rows or each (n,), given survival of that."""
         if self.level.ndim != 2:
             flat = replace(self, level=self.level.reshape(-1, self.level.shape[-1]), group=self.group.ravel())
             return flat.restricted_mean(t, after).reshape(self.shape)
-        if len(self.level) > 2 * _NODES and (self.group == self.group[0]).all():
-            found = self._interpolated_mean(t, after)
-            if found is not None:
-                return found
-        begin = np.clip(self.begin, after, after + t)
-        ends = np.clip(np.append(self.cuts[:-1], np.maximum(self.cuts[-1], after + t)), begin[:, None], after + t)
-        width = np.diff(ends, axis=1)[..., None]
-        bands = np.flatnonzero((width > 0.0).any(axis=(0, 2)))
-        step, out = self.rate * width, np.zeros_like(self.level)
-        reached = np.cumsum(step, axis=1)
+        start, out = np.broadcast_to(after, len(self.level))[:, None], np.empty_like(self.level)
+        if start.max(initial=0.0) + t > self.cuts[-1] and not self.goes_on:
+            return self._area(start, start + t)
+        pairs = np.stack([self.group, start[:, 0]])
+        for rows in rows_of_groups(np.unique(pairs, axis=1, return_inverse=True)[1].ravel(), 2 * _NODES):
+            y, found = self.take(rows), None
+            if len(rows) > 2 * _NODES and (pairs[:, rows] == pairs[:, rows[:1]]).all():
+                found = y._interpolated_mean(t, float(start[rows[0], 0]))
+            out[rows] = y._summed_mean(t, start[rows]) if found is None else found
+        return out
+
+    def _summed_mean(self, t: float, start: Array) -> Array:
+        """`restricted_mean` from ``start`` (n, 1) on by areas in bands."""
+        begin, out = np.clip(self.begin[self.group, None], start, start + t), np.empty_like(self.level)
+        width = np.diff(np.clip(np.append(self.cuts[:-1], np.inf), begin, start + t), axis=1)[..., None]
         for rows in self._blocks():
-            level, of, area = self.level[rows], self.group[rows], out[rows]
-            of = of[:1] if (of == of[0]).all() else of
-            least, alive = level.min(axis=0), np.ones_like(level)
-            for k in bands.tolist():
-                left = np.multiply(level, -reached[of, k])
-                gone = alive - np.exp(left, out=left)
-                if (least * step[of, k]).min() > _SHORT:
-                    area += gone * (1.0 / self.rate[of, k])
-                else:
-                    gap = level * step[of, k]
-                    mean = np.where(gap > _SHORT, gone / np.maximum(gap, _SHORT), 0.5 * (alive + left))
-                    area += width[of, k] * level * mean
+            level, of, wide = self.level[rows], self.group[rows], width[rows]
+            of, wide = (each[:1] if (each == each[0]).all() else each for each in (of, wide))
+            area, alive = out[rows], np.ones_like(level)
+            area[:] = (begin - start)[rows]
+            for k in np.flatnonzero((wide > 0.0).any(axis=(0, 2))).tolist():
+                gap = level * (self.rate[of, k] * wide[:, k])
+                left = np.negative(gap)
+                left = alive * np.exp(left, out=left)
+                mean = (alive - left) / np.maximum(gap, _SHORT)
+                if not gap.min() > _SHORT:
+                    mean = np.where(gap > _SHORT, mean, 0.5 * (alive + left))
+                area += wide[:, k] * mean
                 alive = left
-            area /= level
-            area += (begin - after)[of, None]
         return out
 
     def _interpolated_mean(self, t: float, after: float) -> Array | None:
@@ -239,6 +243,16 @@ class Piecewise(RowDistributions):
         for rows in self._blocks():
             log[rows] = chebyshev.chebval((log[rows] - centre) / half, coefficients, tensor=False)
         return log
+
+
+def rows_of_groups(group: IntArray, least: int) -> Iterator[IntArray]:
+    """Rows of each group of more than ``least``, and those of all smaller ones together."""
+    order = np.argsort(group, kind="stable")
+    each = np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
+    few = [rows for rows in each if len(rows) <= least]
+    yield from (rows for rows in each if len(rows) > least)
+    if few:
+        yield np.sort(np.concatenate(few))
 
 
 def band_of(times: Array, cuts: Array) -> IntArray:

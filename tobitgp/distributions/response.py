@@ -32,6 +32,7 @@ class RowDistributions:
 
     __slots__ = ()
     discrete = False  # whether values are whole numbers
+    stepwise = False  # whether hazards are constant between jumps
 
     location: Array  # of the response, or of its logarithm
     log: bool  # whether it is that of the logarithm
@@ -159,6 +160,10 @@ class RowDistributions:
             value = np.log(self.modelled_hazard(soon)[1]) - soon
             limit = np.where(value > _NEVER, np.inf, np.where(value < -_NEVER, -np.inf, value))
             return np.where(y < 0.0, -np.inf, np.where(y == 0.0, limit, value))
+
+    def hazard(self, y: Array) -> Array:
+        """Density over survival."""
+        return np.exp(self.log_hazard(y))
 
     def reached(self, goal: Array) -> Array:
         """Where cumulative hazards (n,) are reached, on the scale of the location; infinite where they never are."""

@@ -17,7 +17,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,14 +30,23 @@ _OWN = 0x746F6269  # no child that a user spawns
 _LEAST = 2.0**-54  # half of the least step between uniform numbers
 
 
-def draw_quantiles(draws: Array, orders: Sequence[float]) -> Array:
-    """Quantiles (k, ...) of draws (..., S), infinite next to infinite draws."""
+def draw_quantiles(draws: Array, orders: Sequence[float], rising: Callable[[Array], Array] | None = None) -> Array:
+    """Quantiles (k, ...) of draws (..., S), or of a rising function of them, infinite next to infinite draws."""
+    # A sort of short rows is several times as fast as the partition of np.quantile, and gives the same numbers.
+    known, last = np.sort(draws, axis=-1), np.shape(draws)[-1] - 1
+    places = np.multiply(orders, last)
+    first = np.floor(places).astype(np.intp)
+    share = (places - first).reshape(-1, *[1] * (known.ndim - 1))
+    low, high, above = (
+        np.moveaxis(known[..., at] if rising is None else rising(known[..., at]), -1, 0)
+        for at in (first, np.minimum(first + 1, last), np.ceil(places).astype(np.intp))
+    )
     with np.errstate(invalid="ignore"):
-        between = np.quantile(draws, orders, axis=-1)
-    if not np.isnan(between).any():
-        return np.asarray(between)
-    low, high = (np.quantile(draws, orders, axis=-1, method=side) for side in ("lower", "higher"))
-    return np.where(np.isnan(between), np.where(np.isinf(high), high, low), between)
+        step = high - low
+        between = np.where(share < 0.5, low + step * share, high - step * (1.0 - share))
+    if np.isnan(between).any():
+        between = np.where(np.isnan(between), np.where(np.isinf(above), above, low), between)
+    return np.where(np.isnan(known[..., -1]), np.nan, between)
 
 
 def generator(rng: int | np.random.Generator | None) -> np.random.Generator:

@@ -57,6 +57,11 @@ class Times:
         return False
 
     @property
+    def stepwise(self) -> bool:
+        """Whether draws of hazards are constant between jumps."""
+        return False
+
+    @property
     def positive(self) -> bool:
         """Whether locations are those of logarithms."""
         return bool(self.posterior.take(slice(0, 1)).new.log)
@@ -74,30 +79,43 @@ class Times:
         Arrays are (n, m).
         """
         rows, starts, back = self._differing(after)
-        shared = len(np.unique(starts)) == 1
+        made = {"mean": self._mean_curve(of, times, rows, starts, after is not None)}
+        if level is not None:
+            made |= self._band_curve(of, times, rows, starts, after is not None, level)
+        return {name: made.pop(name)[back] for name in list(made)}
+
+    def _asking(self, of: str, times: Array, starts: Array, survived: bool) -> Callable[[slice], Question]:
+        """The question of one of ``CURVES`` about some rows (k,) that differ."""
 
         def ask(span: slice) -> Question:
-            start = starts[:1] if shared else starts[span]
-            return CURVES[of](self.positive, start + times, None if after is None else start)
+            start = starts[:1] if len(np.unique(starts)) == 1 else starts[span]
+            return CURVES[of](self.positive, start + times, start if survived else None)
+
+        return ask
+
+    def _mean_curve(self, of: str, times: Array, rows: IntArray, starts: Array, survived: bool) -> Array:
+        """Means (k, m) of `curve` in rows (k,) that differ, from their starts (k, 1) on."""
+        shared, ask = len(np.unique(starts)) == 1, self._asking(of, times, starts, survived)
 
         def mean(span: slice) -> dict[str, Array]:
-            part = self.posterior.take(rows[span])
-            question = ask(span)
-            return {
-                "mean": question.number(part.beside_shared_values if shared else part.beside_own_values(*question.at))
-            }
+            part, question = self.posterior.take(rows[span]), ask(span)
+            return {"": question.number(part.beside_shared_values if shared else part.beside_own_values(*question.at))}
 
         of_each = _SHARED if shared and not isinstance(self.posterior, Sampled) else self._components
-        made = self._over(mean, len(rows), of_each * len(times), _CELLS)
-        if level is not None:
+        return self._over(mean, len(rows), of_each * len(times), _CELLS)[""]
 
-            def band(span: slice) -> dict[str, Array]:
-                return self.posterior.take(rows[span]).spread_over().band(ask(span), level)
+    def _band_curve(
+        self, of: str, times: Array, rows: IntArray, starts: Array, survived: bool, level: float
+    ) -> dict[str, Array]:
+        """The other ``STATISTICS`` of the same."""
+        ask = self._asking(of, times, starts, survived)
 
-            one_by_one = shared and isinstance(self.posterior, Nodes)
-            cells = _CELLS if isinstance(self.posterior, Sampled) else _BAND_CELLS
-            made |= self._over(band, len(rows), self._components * (1 if one_by_one else len(times)), cells)
-        return {name: made.pop(name)[back] for name in list(made)}
+        def band(span: slice) -> dict[str, Array]:
+            return self.posterior.take(rows[span]).spread_over().band(ask(span), level)
+
+        one_by_one = len(np.unique(starts)) == 1 and isinstance(self.posterior, Nodes)
+        cells = _CELLS if isinstance(self.posterior, Sampled) else _BAND_CELLS
+        return self._over(band, len(rows), self._components * (1 if one_by_one else len(times)), cells)
 
     def _differing(self, after: Array | None) -> tuple[IntArray, Array, IntArray]:
         """Rows (k,) and times survived (k, 1) that differ, and which of these each row is."""
@@ -124,7 +142,7 @@ class Times:
         with np.errstate(invalid="ignore"):  # NaN where no one is left
             return np.asarray((share @ (alive * (hazard if of == "hazard" else cumulative))) / (share @ alive))
 
-    def cuts(self, last: float) -> Array:
+    def jumps(self, last: float) -> Array:
         """Times up to the last at which hazards or their derivatives may jump."""
         jumps: Array = self.posterior.take(slice(0, 1)).new.jumps
         return jumps[jumps <= last]
@@ -217,6 +235,10 @@ class Times:
 
         made = self._over(chunk, self._size, _AVERAGED, _CELLS)
         return {name: values[self.which] for name, values in made.items()}
+
+    def remaining_area(self, t: float, after: Array | None) -> Array:
+        """Area below survival for a time t from ``after`` (n,) on, given survival of that, (n,)."""
+        return left_area(self, t, after)
 
     @property
     def _size(self) -> int:

@@ -14,7 +14,7 @@ from tobitgp.results.curves import Excluded, rows_of, warn_of_tail
 from tobitgp.results.fit import Fit
 from tobitgp.results.not_finite import NEVER, warn_of_bands, warn_of_rows
 from tobitgp.results.predict import check_level, check_probability, prediction_table
-from tobitgp.results.survival import left_area, read_times, refuse_dask
+from tobitgp.results.survival import read_times, refuse_dask
 from tobitgp.typing import Array, Frame
 
 SCORES = ("log_likelihood", "concordance_index")
@@ -258,7 +258,7 @@ def predict_restricted_mean(
     if after is not None:
         rows.times.warn_beyond(float(after.max(initial=0.0) + grid.max()))
     made = {
-        time: rows.times.clipped(time, level) if after is None else {"mean": left_area(rows.times, time, after)}
+        time: rows.times.clipped(time, level) if after is None else {"mean": rows.times.remaining_area(time, after)}
         for time in grid.tolist()
     }
     warn_of_bands(results, "predict_restricted_mean()", made.values(), rows)

@@ -51,6 +51,22 @@ def rates(res, x):
     return np.stack([np.exp(-res[k].params["Intercept"] - res[k].params["x"] * np.asarray(x)) for k in (1, 2)])
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::tobitgp.errors.ApproximationWarning")
+def test_restricted_means_have_the_jumps_of_strata_that_begin_late():
+    seen = simulated(90)
+    seen["start"] = np.where(seen["arm"] == "B", 0.4, 0.0)
+    seen = seen[seen["t"] > seen["start"]]
+    how = {"family": tg.PH(bands=8), "method": tg.EP(hyper="maximize")}
+    res = tg.fit("Surv(start, t, k) ~ x + strata(arm)", seen, **how)
+    new, steps = pd.DataFrame({"x": [0.5, 0.5], "arm": ["A", "B"]}), np.linspace(0.0, 2.0, 8001)
+    for after in (None, np.full(2, 0.1), np.array([0.05, 0.2])):
+        curve = res.predict_survival_function(new, np.maximum(steps, 1e-12), conditional_after=after).to_numpy()
+        area = 0.5 * (curve[1:] + curve[:-1]).sum(axis=0) * steps[1]
+        found = res.predict_restricted_mean(new, t=2.0, conditional_after=after)
+        np.testing.assert_allclose(found, area, rtol=1e-6)
+
+
 def test_residuals_of_constant_hazards_have_closed_forms(data, constant):
     H, event = rates(constant, data["x"]) * data["t"].to_numpy(), data["k"].to_numpy()
     for cause, hazard, seen in ((None, H.sum(axis=0), event > 0), (1, H[0], event == 1), (2, H[1], event == 2)):

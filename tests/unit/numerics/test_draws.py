@@ -58,3 +58,20 @@ def test_quantiles_of_draws_are_infinite_beside_infinite_draws():
     found = draw_quantiles(np.stack([draws, np.arange(6.0)]), [0.1, 0.3, 0.5, 0.7, 0.8, 0.9])
     np.testing.assert_array_equal(found[:, 0], [-np.inf, -np.inf, 0.5, np.inf, np.inf, np.inf])
     np.testing.assert_allclose(found[:, 1], [0.5, 1.5, 2.5, 3.5, 4.0, 4.5], rtol=1e-12)
+
+
+@pytest.mark.parametrize("orders", [[0.5, 0.05, 0.95], [0.0, 1.0, 0.25]])
+@pytest.mark.parametrize("size", [1, 2, 5, 1000])
+def test_quantiles_of_draws_are_those_of_numpy(orders: list[float], size: int) -> None:
+    draws = np.random.default_rng(1).normal(size=(3, 2, size))
+    np.testing.assert_array_equal(draw_quantiles(draws, orders), np.quantile(draws, orders, axis=-1))
+    rising = draw_quantiles(draws, orders, np.exp)
+    np.testing.assert_allclose(rising, np.quantile(np.exp(draws), orders, axis=-1), rtol=1e-14)
+
+
+def test_quantiles_next_to_infinite_draws() -> None:
+    draws = np.array([[1.0, 2.0, np.inf, np.inf], [-np.inf, -np.inf, 3.0, 4.0], [1.0, np.nan, 2.0, 3.0]])
+    found = draw_quantiles(draws, [0.5, 0.9, 0.1, 1.0 / 3.0])
+    np.testing.assert_array_equal(found[:, 0], [np.inf, np.inf, 1.3, 2.0])
+    np.testing.assert_allclose(found[1:, 1], [3.7, -np.inf, -np.inf])
+    assert np.isnan(found[:, 2]).all()

@@ -13,13 +13,13 @@ from tobitgp.diagnostics.elpd import Elpd, collect
 from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.training_draws import CHUNK, Draws
 from tobitgp.distributions.event_times import First
+from tobitgp.distributions.step_medians import averaged_step_median
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.numerics.roots import where_it_ends
 from tobitgp.results.averages import Averages, DrawnAverages, Estimated, Population, Sought
 from tobitgp.results.competing.competing_parts import CompetingParts
 from tobitgp.results.competing.first_times import FirstTimes, TimeRule, integrate
-from tobitgp.results.survival import left_area
 from tobitgp.typing import Array, BoolArray
 
 _CELLS = 2_000_000  # rows times draws, times nodes of integrals, that are held at once
@@ -158,7 +158,8 @@ def _drawn(
     results: Any, population: Population, times: FirstTimes, rule: TimeRule | None, last: float, under: Under
 ) -> Iterator[Array]:
     """Averages (A, m, s) of draws, some at a time."""
-    cells = len(times.which) * (1 if rule is None else len(rule.times) * len(times.causes))
+    integrated = rule is not None and not times.stepwise
+    cells = len(times.which) * (len(rule.times) * len(times.causes) if integrated and rule else 1)
     for part in row_chunks(0, population.draws, max(_CELLS // cells, 1)):
         drawn = results._first(population.frame, times, part.stop - part.start, last, population.rng)
         share = np.repeat(population.weight[:, None], part.stop - part.start, axis=1)
@@ -186,6 +187,8 @@ def _average(known: First, share: Array, sought: Sought, rule: TimeRule | None, 
     if sought.what == "rmst" or sought.cause is not None:
         if rule is None:
             return np.zeros((len(sought.times), known.shape[-1]))
+        if known.stepwise:
+            return _stepwise_average(known, share, sought)
         of = beside.rates
         found = integrate(
             rule, lambda t: of(start[..., None] + t[:, None], start[..., None]), area=sought.cause is None
@@ -196,8 +199,19 @@ def _average(known: First, share: Array, sought: Sought, rule: TimeRule | None, 
     return np.asarray(1.0 - alive if sought.what == "risk" else alive)
 
 
+def _stepwise_average(known: First, share: Array, sought: Sought) -> Array:
+    """`_average` of hazards that are constant between jumps, some rows at a time."""
+    out, size = 0.0, max(_CELLS // (len(known.causes) * len(sought.times) * known.shape[-1]), 1)
+    for rows in row_chunks(0, len(share), size):
+        found = known.take(rows).step_integrals(sought.times, sought.after or 0.0, area=sought.cause is None)
+        out = out + np.einsum("ns,nms->ms", share[rows], found[sought.cause or 0])
+    return np.asarray(out)
+
+
 def _median(known: First, share: Array, start: Array, last: float) -> Array:
     """Times (s,) after ``start`` at which averaged survival is one half; infinite where it does not fall so far."""
+    if known.stepwise:
+        return averaged_step_median(known, share, float(start[0, 0]), last)
     ends, alive = known.remaining(0.5, start), np.where(start > 0.0, known.logsf(start), 0.0)
 
     def above(left: Array) -> BoolArray:
@@ -217,7 +231,9 @@ def _at_estimates(times: FirstTimes, after: Array | None, sought: Sought) -> Arr
     if sought.cause is not None:
         return times.incidence(grid, after, None)["mean"][sought.cause]
     if sought.what == "rmst":
-        areas = [times.clipped(t, None)["mean"] if after is None else left_area(times, t, after) for t in grid.tolist()]
+        areas = [
+            times.clipped(t, None)["mean"] if after is None else times.remaining_area(t, after) for t in grid.tolist()
+        ]
         return np.stack(areas, axis=1)
     alive = times.curve("survival", grid, after, None)["mean"]
     return 1.0 - alive if sought.what == "risk" else alive

@@ -11,6 +11,7 @@ import numpy as np
 
 from tobitgp.distributions.event_times import First
 from tobitgp.engines import row_chunks, single_blas_thread
+from tobitgp.numerics.roots import area as area_below
 from tobitgp.numerics.sampling import draw_quantiles
 from tobitgp.posterior.estimates import Sampled
 from tobitgp.posterior.questions import Question, quantile, remaining
@@ -123,6 +124,11 @@ class FirstTimes(Times):
     followed: float | None = None  # the last time that was seen
 
     @property
+    def stepwise(self) -> bool:
+        """See `Times`."""
+        return all(cause.stepwise for cause in self.causes)
+
+    @property
     def positive(self) -> bool:
         """See `Times`."""
         return True
@@ -136,6 +142,15 @@ class FirstTimes(Times):
             band = partial(self._of_curve, of, times, begin)
             out |= self._of_draws(band, self._last(times, begin), level, DRAWS * len(times), (len(times),))
         return out
+
+    def rates(self, times: Array, after: Array | None) -> tuple[Array, Array]:
+        """See `Times`; sums over the causes."""
+        hazard, cumulative = zip(*(cause.rates(times, after) for cause in self._each()), strict=True)
+        return np.sum(hazard, axis=0), np.sum(cumulative, axis=0)
+
+    def alive(self, times: Array, after: Array | None) -> Array:
+        """See `Times`; products over the causes."""
+        return np.prod([cause.alive(times, after) for cause in self._each()], axis=0)
 
     def incidence(self, times: Array, after: Array | None, level: float | None) -> dict[str, Array]:
         """Probability (K, n, m) of an event of each cause by times: ``mean``, with a level all of ``STATISTICS``."""
@@ -151,9 +166,9 @@ class FirstTimes(Times):
         """See `Times`."""
         return np.sum([cause.survive(times) for cause in self._each()], axis=0)
 
-    def cuts(self, last: float) -> Array:
+    def jumps(self, last: float) -> Array:
         """See `Times`."""
-        return np.unique(np.concatenate([cause.cuts(last) for cause in self.causes]))
+        return np.unique(np.concatenate([cause.jumps(last) for cause in self.causes]))
 
     def furthest(self, after: Array | None) -> float:
         """See `Times`."""
@@ -228,6 +243,16 @@ class FirstTimes(Times):
         """See `Times`."""
         return self.new.mean()
 
+    def remaining_area(self, t: float, after: Array | None) -> Array:
+        """See `Times`; between jumps of stepwise hazards."""
+        if after is None or not self.stepwise:
+            return Times.remaining_area(self, t, after)
+        start, jumps = after[:, None], self.jumps(float(after.max(initial=0.0)) + t)
+        ends = np.append(jumps, np.inf) - start
+        breaks = np.clip(np.concatenate([np.zeros_like(start), ends], axis=1), 0.0, t)
+        risen = -self.survive(start)
+        return area_below(lambda left: np.exp(np.minimum(self.survive(start + left) + risen, 0.0)), breaks)
+
     def clipped(self, t: float, level: float | None) -> dict[str, Array]:
         """See `Times`."""
         found = self._integrals(np.array([t]), None, level, area=True)
@@ -284,25 +309,36 @@ class FirstTimes(Times):
         if not n or not (times > 0.0).any():
             return dict.fromkeys(names, np.zeros((K, n, m)))
         last = self._last(times, begin)
-        cuts = self.cuts(last)[:, None]
+        jumps = self.jumps(last)[:, None]
         drawn, made = None if level is None else self.draw(last), []
-        held = 4 * (m + cuts.size * len(np.unique(begin))) + 600
+        # Rows that begin at different times have other breaks; a rule with those of all costs every draw more nodes.
+        alike = drawn is None or len(np.unique(begin)) == 1
+        held = 4 * (m + jumps.size * len(np.unique(begin))) + 600
         with single_blas_thread():
-            for span in row_chunks(0, n, 1 if drawn else max(_CELLS // held, 1)):
+            for span in row_chunks(0, n, max(_CELLS // held, 1) if alike else 1):
                 first, rule_of = self._scale(span, times, after)
-                rule = find_rule(rule_of, first, times, np.unique(cuts - np.unique(begin[span])))
-                size = max(_CELLS // (len(self.causes) * (span.stop - span.start)), 1)
-                made.append({"mean": integrate(rule, self._curves(span, after), size, area=area)})
-                if drawn is not None and level is not None:
-                    of = partial(_drawn_rates, drawn.take((self.which[span], None)), begin[span, None, None])
-                    found = integrate(rule, of, max(_CELLS // (len(self.causes) * DRAWS), 1), area=area)
-                    made[-1] |= _quantiles(found, level)
+                rule = find_rule(rule_of, first, times, np.unique(jumps - np.unique(begin[span])))
+                held_by_row = len(self.causes) * len(rule.times)
+                for rows in row_chunks(span.start, span.stop, max(_CELLS // held_by_row, 1)):
+                    made.append({"mean": integrate(rule, self._curves(rows, after), area=area)})
+                    if drawn is not None and level is not None:
+                        put = partial(self._drawn_integrals, drawn, rule, times, begin, area)
+                        each = [_quantiles(put(row), level) for row in range(rows.start, rows.stop)]
+                        made[-1] |= {name: np.concatenate([one[name] for one in each], axis=1) for name in each[0]}
         return {name: np.concatenate([one[name] for one in made], axis=1) for name in names}
+
+    def _drawn_integrals(self, drawn: First, rule: TimeRule, times: Array, begin: Array, area: bool, row: int) -> Array:
+        """Draws (K, 1, m, S) of the same in one row."""
+        known = drawn.take(self.which[row : row + 1])
+        if known.stepwise:
+            return known.step_integrals(times, float(begin[row]), area=area)
+        of = partial(_drawn_rates, known.beside(), begin[row : row + 1, None, None])
+        return integrate(rule, of, max(_CELLS // (len(self.causes) * DRAWS), 1), area=area)
 
     def rule(self, times: Array, after: Array | None, *, early: float, width: float) -> TimeRule:
         """Nodes of integrals over time in all rows, from where cumulative hazards are as small as ``early``."""
         begin = self._begin(after)
-        breaks = np.unique(self.cuts(self._last(times, begin))[:, None] - np.unique(begin))
+        breaks = np.unique(self.jumps(self._last(times, begin))[:, None] - np.unique(begin))
         return make_rule(self._scale(slice(None), times, after, early)[0], times, breaks, width)
 
     def _curves(self, span: slice, after: Array | None) -> HazardCurves:

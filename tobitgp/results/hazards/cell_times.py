@@ -1,113 +1,36 @@
-r"""Times of rows whose hazards are constant in bands, which end at some time: (PH3) of the theory pages.
-
-Averages over rows of survival and density, where hazards of rows are multiples of a few: (PH3) of the theory pages.
-
-Under a draw, survival to a time is a smooth function of the log level of a row. A weighted sum over the rows is
-therefore a weighted sum over a few Chebyshev points between the least and the largest level (L. N. Trefethen,
-*Approximation Theory and Approximation Practice*, SIAM 2013, theorem 8.2).
-"""
+"""Times of rows whose hazards are constant in bands, which end at some time: (PH3) of the theory pages."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.polynomial import chebyshev
 
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.distributions.averaged import Averaged
 from tobitgp.distributions.piecewise import Piecewise
 from tobitgp.distributions.response import RowDistributions
+from tobitgp.distributions.survival_panels import SurvivalPanels
 from tobitgp.engines import row_chunks
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
+from tobitgp.numerics.sampling import draw_quantiles
 from tobitgp.posterior.estimates import Sampled
 from tobitgp.posterior.questions import Question
 from tobitgp.results.hazards.cells import alike_rows
 from tobitgp.results.hazards.hazard_parts import FURTHEST, HazardParts, begins_of, expected_level, extended, sampled
-from tobitgp.results.survival import Times
-from tobitgp.typing import Array
-
-_DIGITS = 25.0  # minus the log of the relative accuracy at worst, 1e-11
-_BLOCK = 100_000  # numbers that a cache holds
-
-
-class Levels(NamedTuple):
-    """Levels (J, S) of J points under S draws, and the weight of each in every group of rows, (G, J, S)."""
-
-    level: Array
-    weight: Array
-
-
-def summed_over_rows(y: Piecewise, draws: Array, share: Array, times: Array, after: float = 0.0) -> tuple[Array, Array]:
-    """Survival and density of a new response given survival of ``after``, summed over rows, (G, m) each.
-
-    Shapes: draws (S,) and share (G, n) are weights of draws and rows, times (m,).
-    """
-    start = y.hazards_at(np.full((1, 1), after)).cumulative
-    before = y.level * start
-    chance = draws * np.exp(before.min(axis=1, keepdims=True) - before)
-    chance /= chance.sum(axis=1, keepdims=True)  # of draws, given survival of ``after``
-    start = np.broadcast_to(start, chance.shape)
-    survival, density = np.zeros((2, len(share), len(times)))
-    for g in np.unique(y.group).tolist():
-        rows = np.flatnonzero(y.group == g)
-        profile = replace(y, level=np.ones((1, y.level.shape[1])), group=y.group[rows[:1]])
-        rate, cumulative = (each[0] for each in profile.hazards_at(times[None, :, None]))
-        cumulative = np.maximum(cumulative - start[rows[0]], 0.0)
-        points = _points(np.log(y.level[rows]), share[:, rows], chance[rows], cumulative)
-        for level, weight in zip(points.level, np.moveaxis(points.weight, 1, 0), strict=True):
-            left = np.exp(-level * cumulative)
-            survival += weight @ left.T
-            density += (weight * level) @ (left * rate).T
-    return survival, density
-
-
-def _points(log: Array, share: Array, chance: Array, cumulative: Array) -> Levels:
-    """Points that replace rows of log levels (n, S) and shares (G, n) at cumulative hazards (m, S) of level 1.
-
-    Survival is analytic, and at most one, where the imaginary part of the log level is at most pi / 2. Its Chebyshev
-    series converges at the rate of the ellipse that touches this strip. Accuracy is relative to the survival of the
-    row and the draw that survive longest.
-    """
-    low, high = log.min(axis=0), log.max(axis=0)
-    centre, half = 0.5 * (low + high), np.maximum(0.5 * (high - low), 1e-8)
-    reach = 0.5 * np.pi / float(half.max())
-    fallen = float((np.exp(low) * cumulative).min(axis=1).max(initial=0.0))
-    digits = _DIGITS + np.log(log.size) + fallen + 2.0 * float(half.max())
-    size = max(digits / np.arcsinh(reach), 2.0)
-    if not 2.0 * size < len(log):
-        return Levels(np.exp(log), share[:, :, None] * chance)
-    count = int(np.ceil(size))
-    at = chebyshev.chebpts1(count)
-    moments = _chebyshev_sums((log - centre) / half, share, chance, count)
-    moments[:, 0] *= 0.5
-    weight = np.einsum("kj,gks->gjs", chebyshev.chebvander(at, count - 1).T, moments) * (2.0 / count)
-    return Levels(np.exp(centre + half * at[:, None]), weight)
-
-
-def _chebyshev_sums(at: Array, share: Array, chance: Array, count: int) -> Array:
-    """Sums (G, k, S) over rows of their Chebyshev polynomials, times shares and chances."""
-    out = np.zeros((len(share), count, at.shape[1]))
-    size = max(_BLOCK // at.shape[1], 1)
-    for first in range(0, len(at), size):
-        rows = slice(first, first + size)
-        x, weight = at[rows], share[:, rows]
-        before, now, twice = chance[rows], chance[rows] * x, 2.0 * x
-        for k in range(count):
-            out[:, k] += weight @ before
-            following = twice * now
-            following -= before
-            before, now = now, following
-    return out
-
+from tobitgp.results.hazards.level_points import summed_over_rows
+from tobitgp.results.survival import STATISTICS, Times
+from tobitgp.typing import Array, IntArray
 
 _CELLS = 3_000_000  # rows times draws that are held at once
 _CACHED = 100_000  # of these for hazards at many times, which are then held in a cache
 _BESIDE = 32  # rows that share what times have in common
+_FEW = 10  # draws whose survival is as fast at every time as between a few
 _SOON = 1e-300  # a time for 0, of which there is no logarithm
 
 
@@ -149,12 +72,20 @@ class HazardTimes(Times):
             )
         return extended(cuts, last)
 
+    def jumps(self, last: float) -> Array:
+        """See `Times`; hazards of a stratum begin at its first entry."""
+        return np.union1d(self.cuts(last), begins_of(self.parts, self.frame))
+
     def furthest(self, after: Array | None) -> float:
         """The last time at which survival is sought."""
         last = float(self.parts.cuts[-1])
         if self.parts.family.baseline == "piecewise":
             return last
         return FURTHEST * max(last, 0.0 if after is None else float(after.max(initial=0.0)))
+
+    @property
+    def stepwise(self) -> bool:
+        return True
 
     @property
     def positive(self) -> bool:
@@ -177,22 +108,58 @@ class HazardTimes(Times):
     def rates(self, times: Array, after: Array | None) -> tuple[Array, Array]:
         """Without warnings, of draws that are made once."""
         rows, starts, back = self._differing(after)
-        known = self.until(float(starts.max(initial=0.0) + times.max())).posterior
-        shared = len(np.unique(starts)) == 1
+        hazard, cumulative = self._rates(times, rows, starts, after is not None)
+        return hazard[back], cumulative[back]
+
+    def _mean_curve(self, of: str, times: Array, rows: IntArray, starts: Array, survived: bool) -> Array:
+        hazard, cumulative = self._rates(times, rows, starts, survived)
+        return hazard if of == "hazard" else cumulative if of == "cumulative_hazard" else np.exp(-cumulative)
+
+    def _rates(self, times: Array, rows: IntArray, starts: Array, survived: bool) -> tuple[Array, Array]:
+        """Hazards and cumulative hazards (k, m) of rows (k,) that differ, from their starts (k, 1) on."""
+        start = starts[:1] if len(np.unique(starts)) == 1 else starts
+        if not survived:
+            return self._rates_of(rows, start + times)
+        hazard, cumulative = self._rates_of(rows, np.concatenate([start, start + times], axis=1))
+        return hazard[:, 1:], np.maximum(cumulative[:, 1:] - cumulative[:, :1], 0.0)
+
+    def _rates_of(self, rows: IntArray, times: Array) -> tuple[Array, Array]:
+        """The same from the beginning on, at times that rows (k,) share, (1, m), or their own, (k, m)."""
+        last, m = float(times.max(initial=0.0)), times.shape[1]
+        known = self.until(last).posterior
 
         def chunk(span: slice) -> dict[str, Array]:
-            start, part = starts[:1] if shared else starts[span], known.take(rows[span])
-            y, found = part.beside_own_values(times), []
-            before = y.modelled_hazard(np.log(np.maximum(start, _SOON)))[0]
-            for some in np.array_split(times, min(_BESIDE, len(times))):
-                now = np.maximum(start + some, _SOON)
-                risen, rate = y.modelled_hazard(np.log(now))
-                found.append((rate / now, np.maximum(risen - before, 0.0)))
-            hazard, cumulative = (np.concatenate(each, axis=1) for each in zip(*found, strict=True))
-            return {"hazard": hazard, "cumulative": cumulative}
+            y = known.take(rows[span]).new
+            assert isinstance(y, Averaged)
+            panels = SurvivalPanels.of(y, last, m // 2) if len(y.weight) > _FEW else None
+            rates = partial(_rates_at, y.beside()) if panels is None else panels.rates
+            return dict(zip(("hazard", "cumulative"), rates(times if len(times) == 1 else times[span]), strict=True))
 
-        made = self._over(chunk, len(rows), self._components * len(times), _BESIDE * _CACHED)
-        return made["hazard"][back], made["cumulative"][back]
+        made = self._over(chunk, len(rows), self._components * min(m, _BESIDE), _BESIDE * _CACHED)
+        return made["hazard"], made["cumulative"]
+
+    def _band_curve(
+        self, of: str, times: Array, rows: IntArray, starts: Array, survived: bool, level: float
+    ) -> dict[str, Array]:
+        """Quantiles of products of levels and what rows share."""
+        known = self.until(float(starts.max(initial=0.0) + times.max())).posterior
+        assert isinstance(known, Sampled)
+        orders, shared = (0.5, 0.5 - 0.5 * level, 0.5 + 0.5 * level), len(np.unique(starts)) == 1
+
+        def chunk(span: slice) -> dict[str, Array]:
+            start = (starts[:1] if shared else starts[span])[..., None]
+            y, made = known.take(rows[span]).spread_over().given, []
+            before = y.logsf(start) if survived else 0.0
+            for part in row_chunks(0, len(times), max(_CACHED // max(int(np.prod(y.shape)), 1), 1)):
+                now = start + times[part, None]
+                if of == "hazard":
+                    made.append(draw_quantiles(y.hazard(now), orders))
+                else:
+                    left = np.minimum(y.logsf(now) - before, 0.0)
+                    made.append(_BAND[of](left, orders))
+            return dict(zip(STATISTICS[1:], np.concatenate(made, axis=2), strict=True))
+
+        return self._over(chunk, len(rows), self._components, _CACHED)
 
     def alive(self, times: Array, after: Array | None) -> Array:
         return np.exp(-self.rates(times, after)[1])
@@ -216,11 +183,29 @@ class HazardTimes(Times):
         return np.asarray(out.reshape(*share.shape[:-1], -1))
 
     def survive(self, times: Array) -> Array:
+        if times.shape[1] > _BESIDE:
+            return -self._rates_of(self.which, times)[1]
         return Times.survive(self.until(float(times.max(initial=0.0))), times)
 
     def clipped(self, t: float, level: float | None) -> dict[str, Array]:
         self.warn_beyond(t)
         return Times.clipped(self.until(t), t, level)
+
+    def remaining_area(self, t: float, after: Array | None) -> Array:
+        """By areas of the draws, weighted by those who survive ``after``."""
+        rows, starts, back = self._differing(after)
+        known = self.until(float(starts.max(initial=0.0) + t)).posterior
+
+        def chunk(span: slice) -> dict[str, Array]:
+            y, start = known.take(rows[span]).new, starts[span]
+            assert isinstance(y, Averaged)
+            assert isinstance(y.each, Piecewise)
+            before = -y.each.logsf(start)
+            chance = y.weight * np.exp(before.min(axis=1, keepdims=True) - before)
+            area = y.each.restricted_mean(t, start[:, 0])
+            return {"": np.einsum("ns,ns->n", chance, area) / chance.sum(axis=1)}
+
+        return self._over(chunk, len(rows), self._components, _CELLS)[""][back]
 
     def order(self) -> Array:
         """By survival at the last exit where baselines or coefficients differ, else by the log hazard."""
@@ -331,6 +316,22 @@ class HazardTimes(Times):
                 ApproximationWarning,
                 stacklevel=user_level(),
             )
+
+
+_BAND: dict[str, Callable[[Array, Sequence[float]], Array]] = {  # by log survival
+    "survival": lambda left, orders: draw_quantiles(left, orders, np.exp),
+    "cumulative_hazard": lambda left, orders: draw_quantiles(np.abs(left), orders),
+}
+
+
+def _rates_at(y: Averaged, times: Array) -> tuple[Array, Array]:
+    """Hazards and cumulative hazards (n, m) of rows (n, 1) at times (1, m) or (n, m), a few at a time."""
+    found, n = [], y.shape[0]
+    for part in row_chunks(0, times.shape[1], max(_CACHED // max(n * len(y.weight), 1), 1)):
+        now = np.maximum(times[:, part], _SOON)
+        found.append((y.modelled_hazard(np.log(now))[1] / now, -np.minimum(y.logsf(times[:, part]), 0.0)))
+    hazard, cumulative = (np.concatenate(each, axis=1) for each in zip(*found, strict=True))
+    return hazard, cumulative
 
 
 def beyond_words(parts: HazardParts) -> str:

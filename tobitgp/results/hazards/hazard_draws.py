@@ -11,13 +11,14 @@ import pandas as pd
 
 from tobitgp.diagnostics.training_draws import Draws, on_grid
 from tobitgp.distributions.piecewise import Piecewise
+from tobitgp.distributions.step_medians import averaged_step_median
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.numerics.roots import where_it_ends
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.results.averages import Averages, DrawnAverages, Estimated, Population, Sought
 from tobitgp.results.hazards.cells import AtRisk
 from tobitgp.results.hazards.hazard_parts import FURTHEST, HazardParts, drawn_hazards, extended
+from tobitgp.results.hazards.level_points import fewer_rows
 from tobitgp.results.hazards.log_hazards import drawn_locations, moments_of_rows
 from tobitgp.results.joint import JointPosterior, Within
 from tobitgp.results.likelihood.likelihood_draws import draw_changes
@@ -170,6 +171,9 @@ def hazard_averages(parts: HazardParts, population: Population, sought: Sought, 
 def _average(y: Piecewise, share: Array, sought: Sought) -> Array:
     """Averages (m, S) of rows with shares (n, S), each given survival of ``after``."""
     after = 0.0 if sought.after is None else sought.after
+    # Fewer rows take longer to find than one restricted mean of all.
+    if sought.what == "median" or (sought.what == "rmst" and len(sought.times) > 1):
+        y, share = fewer_rows(y, share)
     if sought.what == "rmst":
         return np.stack([(share * y.restricted_mean(t, after)).sum(axis=0) for t in sought.times.tolist()])
     alive = y.logsf(np.full((1, 1), after))
@@ -178,8 +182,6 @@ def _average(y: Piecewise, share: Array, sought: Sought) -> Array:
         return np.asarray((share * np.exp(y.logsf(after + times[None]) - alive)).sum(axis=0))
 
     if sought.what == "median":
-        low, high = np.zeros(share.shape[1]), np.full(share.shape[1], y.cuts[-1] - after)
-        found = where_it_ends(lambda times: survival(times) > 0.5, low, high)
-        return np.where(survival(high) > 0.5, np.inf, found)[None]  # where it does not fall so far
+        return averaged_step_median(y, share, after, float(y.cuts[-1]))[None]
     found = np.stack([survival(np.full(share.shape[1], t)) for t in sought.times.tolist()])
     return 1.0 - found if sought.what == "risk" else found
