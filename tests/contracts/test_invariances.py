@@ -22,6 +22,7 @@ def cells():
             yield pytest.param(name, transformation, marks=marks, id=f"{name}, {transformation}")
 
 
+@pytest.mark.filterwarnings("ignore:Events share times")  # copies of rows do
 @pytest.mark.parametrize(("name", "transformation"), list(cells()))
 def test_answers_stay(name, transformation):
     assert not cell(name, transformation)
