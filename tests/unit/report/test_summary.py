@@ -145,7 +145,7 @@ def test_trouble_is_said_first(curve):
     res = with_fitted(curve, trace=trace, nats_left=3.21)
     text = " ".join(str(res.summary()).split())
     assert "[1] NOT CONVERGED: It stopped early." in text
-    assert "approximation gap 3.21 nats" in text
+    assert "approximation gap is 3.21 nats" in text
     assert "Variational inference was used instead" in text
     assert "NO, see notes" in text
     assert "NOT converged" in repr(res)
