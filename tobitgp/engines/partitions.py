@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -191,18 +192,26 @@ class _Held:
 
 
 def _note_sizes(value: Any, sizes: dict[int, int]) -> None:
-    """Note the bytes of all arrays in a value, by their identity: what is there twice counts once."""
+    """Note the bytes of all arrays in a value, by their identity: memory that several share counts once."""
     if isinstance(value, np.ndarray):
+        while isinstance(value.base, np.ndarray):
+            value = value.base
         sizes[id(value)] = int(value.nbytes)
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for field in dataclasses.fields(value):
-            _note_sizes(getattr(value, field.name), sizes)
     elif isinstance(value, dict):
         for item in value.values():
             _note_sizes(item, sizes)
     elif isinstance(value, tuple | list):
         for item in value:
             _note_sizes(item, sizes)
+    else:
+        for name in _fields(type(value)):
+            _note_sizes(getattr(value, name), sizes)
+
+
+@cache
+def _fields(kind: type) -> tuple[str, ...]:
+    """Names of the fields of a dataclass, none of another class."""
+    return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
 
 
 def _hold(function: Callable[..., Any], partition: Any, args: tuple[Any, ...]) -> Any:
