@@ -36,6 +36,7 @@ class _Hold:
             if self.count == 0:
                 trim, mmap = os.environ.get("MALLOC_TRIM_THRESHOLD_"), os.environ.get("MALLOC_MMAP_THRESHOLD_")
                 _set(int(trim or 0), int(mmap or _DEFAULT_MMAP))
+                _give_back()
 
 
 _hold = _Hold()
@@ -47,18 +48,23 @@ def keep_pages() -> AbstractContextManager[None]:
 
 
 @cache
-def _mallopt() -> Any:
-    """glibc's function, None where there is none or the thresholds are not given."""
+def _glibc() -> Any:
+    """The C library of this process, None where it is not glibc or the thresholds are not given."""
     if "MALLOC_TRIM_THRESHOLD_" not in os.environ:
         return None
     try:
-        return getattr(ctypes.CDLL(None), "mallopt", None)
+        library = ctypes.CDLL(None)
     except (OSError, TypeError):  # no C library of this process, as on Windows
         return None
+    return library if hasattr(library, "mallopt") and hasattr(library, "malloc_trim") else None
 
 
 def _set(trim: int, mmap: int) -> None:
-    mallopt = _mallopt()
-    if mallopt is not None:
-        mallopt(_M_TRIM_THRESHOLD, trim)
-        mallopt(_M_MMAP_THRESHOLD, mmap)
+    if _glibc() is not None:
+        _glibc().mallopt(_M_TRIM_THRESHOLD, trim)
+        _glibc().mallopt(_M_MMAP_THRESHOLD, mmap)
+
+
+def _give_back() -> None:
+    if _glibc() is not None:
+        _glibc().malloc_trim(0)

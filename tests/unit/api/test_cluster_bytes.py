@@ -1,0 +1,111 @@
+"""What passes between a fit and its cluster, and what a worker holds, are as the page says: by features, not by rows."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.cluster import local_client
+
+import tobitgp as tg
+from benchmarks.cluster import held_bytes, held_by_formula, sent_by_formula
+from benchmarks.problems import surface
+from tobitgp.engines import DaskPartitions
+
+HEADERS = 1500  # bytes of a pickled message beside its numbers, at most
+PARTS = 4
+
+
+@pytest.fixture(scope="module")
+def client():
+    with local_client() as client:
+        yield client
+
+
+def pickled(value):
+    return len(pickle.dumps(value, protocol=5))
+
+
+def fit_counted(monkeypatch, client, rows):
+    """Messages by function: features, bytes of arguments, bytes of every value; bytes held for each row; the fit."""
+    import dask.dataframe as dd
+
+    monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 500)
+    messages, held = [], []
+    submit, gather = DaskPartitions._submit, DaskPartitions._gather
+
+    def submitted(self, run, function, args):
+        messages.append((getattr(function, "__name__", ""), args, []))
+        return submit(self, run, function, args)
+
+    def gathered(self, futures):
+        found = gather(self, futures)
+        messages[-1][2].extend(found)
+        return found
+
+    monkeypatch.setattr(DaskPartitions, "_submit", submitted)
+    monkeypatch.setattr(DaskPartitions, "_gather", gathered)
+
+    def watch(stage, evaluations, value):
+        if stage.startswith("fixed features"):
+            held.append(sum(client.run(held_bytes).values()) / rows)
+
+    draw = surface(rows)(0)
+    res = tg.fit(draw.formula, dd.from_pandas(draw.train, npartitions=PARTS), method="laplace", progress=watch)
+    return messages, min(held), res
+
+
+def named(messages, name):
+    return [(args, found) for function, args, found in messages if function == name]
+
+
+@pytest.mark.slow
+def test_messages_and_memory_are_those_of_the_formulas(monkeypatch, client):
+    by_rows = {}
+    for rows in (4000, 8000):
+        messages, held, _ = fit_counted(monkeypatch, client, rows)
+        visits = [args[0] for args, _ in named(messages, "visit") if hasattr(args[0].factor, "W")]
+        M = len(visits[0].w)
+        formula = sent_by_formula(M)
+        for q in visits:
+            assert 0 <= pickled((q,)) - formula["visit, to each worker"] < HEADERS
+        begun = next(args for args, _ in named(messages, "begin") if len(args) == 2)
+        assert 0 <= pickled(begun) - formula["begin, to each worker"] < 2 * HEADERS
+        of_parts = [found for _, found in named(messages, "site_sums")][0]
+        assert len(of_parts) == PARTS
+        for found in of_parts:
+            assert 0 <= pickled(found) - formula["site_sums, from each partition"] < HEADERS
+        share = 0.4  # of the surface's rows is censored
+        assert held == pytest.approx(held_by_formula(2, 1, M, share), rel=0.25)
+        large = {
+            name: max(map(pickled, found))
+            for name, _, found in messages
+            if found and name not in ("part_cells", "take_rows", "pick_rows")
+        }
+        by_rows[rows] = {
+            name: size - 8 * (M**2 + M) * (name in ("site_sums", "known_sums")) for name, size in large.items()
+        }
+    for name, size in by_rows[8000].items():
+        assert abs(size - by_rows[4000][name]) < HEADERS, name
+
+
+@pytest.mark.slow
+def test_maximum_likelihood_brings_the_rows_here(monkeypatch, client):
+    """Once: 7 numbers of the response, p columns, an offset and a label for each row."""
+    import dask.dataframe as dd
+
+    brought, gather = [], DaskPartitions._gather
+
+    def gathered(self, futures):
+        found = gather(self, futures)
+        brought.extend(map(pickled, found))
+        return found
+
+    monkeypatch.setattr(DaskPartitions, "_gather", gathered)
+    rows, p = 6000, 4
+    rng = np.random.default_rng(0)
+    data = {f"x{j}": rng.normal(size=rows) for j in range(1, p)} | {"y": np.maximum(rng.normal(size=rows), -0.5)}
+    frame = dd.from_pandas(pd.DataFrame(data), npartitions=2)
+    tg.fit("y ~ x1 + x2 + x3 | censor(-0.5)", frame, method="mle")
+    largest = sorted(brought)[-2:]
+    assert sum(largest) / rows == pytest.approx(8 * (7 + p + 1 + 1), rel=0.1)
