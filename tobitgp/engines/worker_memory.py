@@ -36,7 +36,6 @@ class _Hold:
             if self.count == 0:
                 trim, mmap = os.environ.get("MALLOC_TRIM_THRESHOLD_"), os.environ.get("MALLOC_MMAP_THRESHOLD_")
                 _set(int(trim or 0), int(mmap or _DEFAULT_MMAP))
-                _give_back()
 
 
 _hold = _Hold()
@@ -56,15 +55,10 @@ def _glibc() -> Any:
         library = ctypes.CDLL(None)
     except (OSError, TypeError):  # no C library of this process, as on Windows
         return None
-    return library if hasattr(library, "mallopt") and hasattr(library, "malloc_trim") else None
+    return library if hasattr(library, "mallopt") else None
 
 
 def _set(trim: int, mmap: int) -> None:
     if _glibc() is not None:
         _glibc().mallopt(_M_TRIM_THRESHOLD, trim)
         _glibc().mallopt(_M_MMAP_THRESHOLD, mmap)
-
-
-def _give_back() -> None:
-    if _glibc() is not None:
-        _glibc().malloc_trim(0)

@@ -1,4 +1,4 @@
-"""What passes between a fit and its cluster, and what a worker holds, are as the page says: by features, not by rows."""
+"""What passes between a fit and its cluster, and what a worker holds, are as the page on clusters says."""
 
 import pickle
 
@@ -8,7 +8,7 @@ import pytest
 from support.cluster import local_client
 
 import tobitgp as tg
-from benchmarks.cluster import held_bytes, held_by_formula, sent_by_formula
+from benchmarks.cluster import held_by_formula, held_bytes, sent_by_formula
 from benchmarks.problems import surface
 from tobitgp.engines import DaskPartitions
 
@@ -71,7 +71,7 @@ def test_messages_and_memory_are_those_of_the_formulas(monkeypatch, client):
             assert 0 <= pickled((q,)) - formula["visit, to each worker"] < HEADERS
         begun = next(args for args, _ in named(messages, "begin") if len(args) == 2)
         assert 0 <= pickled(begun) - formula["begin, to each worker"] < 2 * HEADERS
-        of_parts = [found for _, found in named(messages, "site_sums")][0]
+        of_parts = next(found for _, found in named(messages, "site_sums"))
         assert len(of_parts) == PARTS
         for found in of_parts:
             assert 0 <= pickled(found) - formula["site_sums, from each partition"] < HEADERS
