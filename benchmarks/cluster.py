@@ -42,7 +42,8 @@ class Round:
     waits: bool  # whether the caller waits for its values
     calls: int = 0
     sent: list[int] = field(default_factory=list)  # bytes of arguments, for each call
-    received: list[int] = field(default_factory=list)  # bytes of the value of a partition, for each call
+    received: list[int] = field(default_factory=list)  # bytes of each value of a partition
+    features: list[int] = field(default_factory=list)  # M, for each visit
     cpu: float = 0.0  # seconds of all partitions and calls
 
 
@@ -51,18 +52,23 @@ def metered(client: Any) -> Iterator[dict[str, Round]]:
     """Count what passes between this process and the workers of a client, and the work of these."""
     rounds: dict[str, Round] = {}
     submit, gather = DaskPartitions._submit, DaskPartitions._gather
-    last = [""]
+    of_key: dict[str, Round] = {}
 
     def submitted(self: Any, run: Any, function: Any, args: Any) -> Any:
-        last[0] = named(function)
-        round_ = rounds.setdefault(last[0], Round(run is partitions._call))
+        round_ = rounds.setdefault(named(function), Round(run is partitions._call))
         round_.calls += 1
         round_.sent.append(partitions._size(args))
-        return submit(self, run, function, args)
+        if named(function) == "visit":
+            round_.features.append(len(args[0].w))
+        futures = submit(self, run, function, args)
+        of_key.update((future.key, round_) for future in futures)
+        return futures
 
     def gathered(self: Any, futures: Any) -> Any:
         found = gather(self, futures)
-        rounds[last[0]].received.append(max((partitions._size((item,)) for item in found), default=0))
+        for future, value in zip(futures, found, strict=True):
+            if future.key in of_key:
+                of_key[future.key].received.append(partitions._size((value,)))
         return found
 
     client.run(watch_calls)
@@ -108,12 +114,12 @@ def seconds_of_calls() -> dict[str, float]:
     return dict(cluster.USED)
 
 
-def sent_by_formula(M: int) -> dict[str, int]:
-    """Bytes of the messages of a process with M features, 1 of them linear, as on the page; headers left out."""
-    kernel = M - 1
+def sent_by_formula(M: int, d: int) -> dict[str, int]:
+    """Bytes of the arrays in the messages of a process of d inputs, with M features of which 1 is linear."""
+    m = M - 1
     return {
-        "visit, to each worker": 12 * M**2 + 28 * M,
-        "begin, to each worker": 4 * kernel**2 + 20 * kernel,
+        "visit, to each worker": 12 * M**2 + 20 * M,
+        "begin, to each worker": 4 * m**2 + 4 * m + 8 * d * m + 8 * d,
         "site_sums, from each partition": 8 * M**2 + 8 * M,
     }
 
@@ -122,6 +128,11 @@ def held_by_formula(d: int, p: int, M: int, share: float) -> float:
     """Bytes for each row that a worker keeps between evaluations, of which a share of rows is censored."""
     data, parts, sites = 7 + d + p + 1, 6 + d + p, 2 + 2
     return 8.0 * (data + parts + sites + share * (M + 1))
+
+
+def state_by_formula(share: float) -> float:
+    """Bytes for each row of a state of the iteration, at most: sites, two steps, and 8 differences remembered."""
+    return 8.0 * (6 + 2 * 2 * (1 + 8) * share)
 
 
 def held_bytes(dask_worker: Any) -> int:
@@ -162,8 +173,8 @@ class Cost:
 
     @property
     def received(self) -> int:
-        """Bytes that come from each partition."""
-        return sum(sum(round_.received) for name, round_ in self.rounds.items() if name != "part_cells")
+        """Bytes that come from each partition; cells are joined on the workers where there are many partitions."""
+        return sum(sum(round_.received) for name, round_ in self.rounds.items() if name != "part_cells") // PARTS
 
     @property
     def alone(self) -> float:
@@ -197,9 +208,9 @@ def measure(rows: int) -> Cost:
 
             with metered(client) as rounds:
                 start = time.process_time()
-                res = tg.fit(draw.formula, dd.read_parquet(folder), progress=watch)
+                tg.fit(draw.formula, dd.read_parquet(folder), progress=watch)
                 caller = time.process_time() - start
-    return Cost(rows, rounds, caller, task, min(held) / rows, res.parts.fitted.n_features, share)
+    return Cost(rows, rounds, caller, task, min(held) / rows, max(rounds["visit"].features), share)
 
 
 def simulate(cost: Cost, rows: int, workers: int, rng: np.random.Generator, *, slow: bool, lost: bool) -> float:
@@ -247,10 +258,11 @@ def describe(cost: Cost) -> str:
         sent, received = max(round_.sent, default=0), max(round_.received, default=0)
         each = 1e9 * round_.cpu / round_.calls / cost.rows
         lines.append(f"| {name} | {round_.calls} | {each:.0f} | {sent:,} | {received:,} |")
-    formulas = (f"{what} {bytes_:,} bytes" for what, bytes_ in sent_by_formula(M).items())
+    formulas = (f"{what} {bytes_:,} bytes" for what, bytes_ in sent_by_formula(M, 2).items())
     lines += ["", f"By formula, with M = {M}: {'; '.join(formulas)}."]
     by_formula = held_by_formula(2, 1, M, cost.share)
-    lines.append(f"Held for each row: {cost.held:.0f} bytes, by formula {by_formula:.0f}.")
+    state = state_by_formula(cost.share)
+    lines.append(f"Held for each row: {cost.held:.0f} bytes, by formula {by_formula:.0f} and up to 2 of {state:.0f}.")
     lines.append(
         f"{cost.rows:,} rows: {1e6 * cost.of_row:.1f} microseconds per row in {cost.waits} rounds, {cost.tasks} tasks "
         f"and {cost.received:,} bytes per partition, {1e3 * cost.task:.2f} ms per task, {cost.alone:.1f} s alone."

@@ -37,7 +37,7 @@ def test_batches_are_compared_with_all_rows(tmp_path):
 
 def simulated_cost(waits, seconds):
     """A fit of 1000 rows with so many rounds, which take so many seconds of one worker together."""
-    rounds = {"visit": cluster.Round(waits=True, calls=waits, received=[100] * waits, cpu=seconds)}
+    rounds = {"visit": cluster.Round(waits=True, calls=waits, received=[100] * waits * cluster.PARTS, cpu=seconds)}
     return cluster.Cost(1000, rounds, caller=3.0, task=0.0, held=0.0, features=1, share=0.0)
 
 
