@@ -204,12 +204,12 @@ def _note_sizes(value: Any, sizes: dict[int, int]) -> None:
         for item in value:
             _note_sizes(item, sizes)
     else:
-        for name in _fields(type(value)):
+        for name in _fields(value.__class__):
             _note_sizes(getattr(value, name), sizes)
 
 
 @cache
-def _fields(kind: type) -> tuple[str, ...]:
+def _fields(kind: Any) -> tuple[str, ...]:
     """Names of the fields of a dataclass, none of another class."""
     return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
 

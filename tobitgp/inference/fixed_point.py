@@ -40,7 +40,7 @@ REGULAR = 0.1  # residual of expectation propagation below which its past tells 
 PATIENCE, LONG_PATIENCE = 50, 100
 # Where rounding keeps an ascent from its tolerance: the residual that is small enough then, and the patience.
 NEAR, SHORT_PATIENCE = 1e-4, 10
-# On one machine, of features of all rows, and of those whose sites are sought, which are met again and again.
+# Of features of all rows, and of those whose sites are sought, which are met again and again.
 CACHE_BYTES, SOUGHT_BYTES = 2**26, 2**31
 
 
@@ -168,7 +168,7 @@ def _begin(
     layout = lay_out(at)
     setting = site_updates.Setting(at, layout, method, likelihood, float(np.exp(theta[-1])))
     size = max(1, data.n * layout.row_features * 8)
-    room = site_updates.NO_ROOM if data.lean else site_updates.Room(CACHE_BYTES // size, space_of_row(data))
+    room = site_updates.NO_ROOM if data.lean else site_updates.Room(CACHE_BYTES // size, size <= SOUGHT_BYTES)
     states = data.partitions.map(site_updates.begin, setting, room, windows)
     knots = next((block.knots for block in blocks if isinstance(block, StructuredTerm)), None)
     known: SettledRows
@@ -184,11 +184,6 @@ def _begin(
         A = np.concatenate(states.collect(site_updates.all_features))
         known = _BesideStructure(StructuredPosterior.of(knots, at, A))
     return _Beginning(setting, states, known, room)
-
-
-def space_of_row(data: PartitionedRows) -> float:
-    """Bytes for each row, whatever is known of it, that features of rows whose sites are sought may take."""
-    return data.partitions.space(SOUGHT_BYTES) / max(data.n, 1)
 
 
 def _completed(model: FeatureModel, found: Settled, method: Method) -> FeaturePosterior:

@@ -20,7 +20,7 @@ from tobitgp.inference import site_updates
 from tobitgp.inference.evidence import implicit_sums
 from tobitgp.inference.feature_layout import Layout, join_features, lay_out
 from tobitgp.inference.feature_posterior import FeatureWeights, Settled
-from tobitgp.inference.fixed_point import iterate, space_of_row
+from tobitgp.inference.fixed_point import SOUGHT_BYTES, iterate
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, Sites, spans
 from tobitgp.inference.site_updates import CHUNK_ROWS, Setting, SiteChunk, SitesState
@@ -84,7 +84,7 @@ class Frozen:
         empty = cls.without_rows(blocks, theta)
         view = Spread(method.view(likelihood.over(data.kinds).at(theta)))
         setting = Setting(empty.at, empty.layout, method, view, 1.0)
-        kept = data.partitions.map(keep, setting, space_of_row(data))
+        kept = data.partitions.map(keep, setting, data.partitions.space(SOUGHT_BYTES) / data.n)
         known = KnownMoments(*add_up([empty.known, *filter(None, kept.collect(known_sums))]))
         return replace(empty, known=known), replace(data, partitions=kept)
 

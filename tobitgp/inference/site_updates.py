@@ -110,16 +110,13 @@ class SitesState(NamedTuple):
 
 
 class Room(NamedTuple):
-    """How many times memory has space for the features of all rows, and the bytes that those sought may take.
-
-    The latter are for each row, whatever is known of it.
-    """
+    """How many times memory has space for the features of all rows, and whether for those whose sites are sought."""
 
     times: int  # from 2 on with what slopes need
-    sought: float
+    sought: bool
 
 
-NO_ROOM = Room(0, 0.0)
+NO_ROOM = Room(0, False)
 
 
 def begin(part: RowPartition, setting: Setting, room: Room, windows: bool = True) -> SitesState:
@@ -152,12 +149,10 @@ def arranged(part: RowPartition, setting: Setting, room: Room, windows: bool) ->
     sites = Sites(np.zeros(n), np.zeros(n)) if part.sites is None else part.sites.copy()
     seen = part.rows if windows else tuple(replace(rows, window=None) for rows in part.rows)
     chunks = []
-    sought = sum(len(rows) for rows in seen if not setting.likelihood.is_conjugate(rows))
-    fits = 8 * setting.layout.row_features * sought <= room.sought * n
     for rows, span in spans(seen, SPARSE_ROWS if setting.layout.has_sparse else CHUNK_ROWS):
         inputs, conjugate = tuple(at.rows(span) for at in part.inputs), setting.likelihood.is_conjugate(rows)
         chunk = SiteChunk(rows, span, inputs, conjugate, for_slopes=room.times > 1)
-        if room.times or (fits and not conjugate):
+        if room.times or (room.sought and not conjugate):
             kept = join_features(setting.layout, setting.blocks, inputs, slopes=chunk.for_slopes)
             chunk = replace(chunk, kept=(kept,), d=kept[2])
         chunks.append(chunk)
