@@ -35,20 +35,23 @@ def of_arrays(value):
 
 
 def fit_counted(monkeypatch, client, rows):
-    """Messages by function: features, bytes of arguments, bytes of every value; bytes held for each row; the fit."""
+    """Messages: function, arguments, values of partitions; and the bytes held for each row."""
     import dask.dataframe as dd
 
     monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 500)
-    messages, held = [], []
+    messages, held, by_key = [], [], {}
     submit, gather = DaskPartitions._submit, DaskPartitions._gather
 
     def submitted(self, run, function, args):
-        messages.append((getattr(function, "__name__", ""), args, []))
-        return submit(self, run, function, args)
+        values, futures = [], submit(self, run, function, args)
+        messages.append((getattr(function, "__name__", ""), args, values))
+        by_key.update((future.key, values) for future in futures)
+        return futures
 
     def gathered(self, futures):
         found = gather(self, futures)
-        messages[-1][2].extend(found)
+        for future, value in zip(futures, found, strict=True):
+            by_key.get(future.key, []).append(value)
         return found
 
     monkeypatch.setattr(DaskPartitions, "_submit", submitted)
@@ -59,8 +62,8 @@ def fit_counted(monkeypatch, client, rows):
             held.append(sum(client.run(held_bytes).values()) / rows)
 
     draw = surface(rows)(0)
-    res = tg.fit(draw.formula, dd.from_pandas(draw.train, npartitions=PARTS), method="laplace", progress=watch)
-    return messages, min(held), res
+    tg.fit(draw.formula, dd.from_pandas(draw.train, npartitions=PARTS), method="laplace", progress=watch)
+    return messages, min(held)
 
 
 def named(messages, name):
@@ -69,33 +72,26 @@ def named(messages, name):
 
 @pytest.mark.slow
 def test_messages_and_memory_are_those_of_the_formulas(monkeypatch, client):
-    by_rows = {}
-    for rows in (4000, 8000):
-        messages, held, _ = fit_counted(monkeypatch, client, rows)
-        visits = [args[0] for args, _ in named(messages, "visit") if hasattr(args[0].factor, "W")]
-        M = len(visits[0].w)
-        formula = sent_by_formula(M, 2)
-        for q in visits:
-            assert of_arrays((q,)) == formula["visit, to each worker"]
-        begun = next(args for args, _ in named(messages, "begin") if len(args) == 2)
-        assert of_arrays(begun) == formula["begin, to each worker"]
-        of_parts = next(found for _, found in named(messages, "site_sums"))
-        assert len(of_parts) == PARTS
-        for found in of_parts:
-            assert of_arrays(found) == formula["site_sums, from each partition"]
-        share = 0.4  # of the surface's rows is censored
-        least = held_by_formula(2, 1, M, share)
-        assert least <= held <= least + 2 * state_by_formula(share)
-        large = {
-            name: max(map(pickled, found))
-            for name, _, found in messages
-            if found and name not in ("part_cells", "take_rows", "pick_rows")
-        }
-        by_rows[rows] = {
-            name: size - 8 * (M**2 + M) * (name in ("site_sums", "known_sums")) for name, size in large.items()
-        }
-    for name, size in by_rows[8000].items():
-        assert abs(size - by_rows[4000][name]) < HEADERS, name
+    rows, share = 16_000, 0.4  # of the rows of the surface is censored
+    messages, held = fit_counted(monkeypatch, client, rows)
+    visits = [args[0] for args, _ in named(messages, "visit") if hasattr(args[0].factor, "W")]
+    M = len(visits[0].w)
+    formula = sent_by_formula(M, 2)
+    for q in visits:
+        assert of_arrays((q,)) == formula["visit, to each worker"]
+    begun = next(args for args, _ in named(messages, "begin") if len(args) == 2)
+    assert of_arrays(begun) == formula["begin, to each worker"]
+    of_parts = next(found for _, found in named(messages, "site_sums"))
+    assert len(of_parts) == PARTS
+    for found in of_parts:
+        assert of_arrays(found) == formula["site_sums, from each partition"]
+    least = held_by_formula(2, 1, M, share)
+    assert least <= held <= least + 2 * state_by_formula(share)
+    most = 8 * (M**2 + M) + HEADERS
+    assert most < 8 * rows / PARTS  # so that nothing has a number for each row
+    for name, _, found in messages:
+        if name not in ("part_cells", "take_rows", "pick_rows"):
+            assert max(map(pickled, found), default=0) <= most, name
 
 
 @pytest.mark.slow
