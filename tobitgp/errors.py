@@ -78,6 +78,10 @@ class NumericalError(TobitGPError):
     """A computation broke down, usually at an extreme hyper-parameter."""
 
 
+class ClusterError(TobitGPError):
+    """The dask cluster of a fit was lost, or its workers were."""
+
+
 class ConvergenceWarning(RuntimeWarning):
     """An iteration stopped before it converged."""
 

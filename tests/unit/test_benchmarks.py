@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from support.rivers import normalise
 
-from benchmarks import batches, flow, intervals, levels, metrics, rates, uneven, worker
+from benchmarks import batches, cluster, flow, intervals, levels, metrics, rates, uneven, worker
 from benchmarks.__main__ import main
 from benchmarks.mixtures import __main__ as mixtures
 from benchmarks.mixtures import speed
@@ -33,6 +33,31 @@ def test_batches_are_compared_with_all_rows(tmp_path):
     full, some = (batches.fit(str(tmp_path), draw.formula, settings) for settings in ({}, {"batch": 200}))
     assert min(some) < 0.0 < some[0]
     assert full[-1] == pytest.approx(some[-1], abs=0.4)
+
+
+def simulated_cost(waits, seconds):
+    """A fit of 1000 rows with so many rounds, which take so many seconds of one worker together."""
+    rounds = {"visit": cluster.Round(waits=True, calls=waits, received=[100] * waits * cluster.PARTS, cpu=seconds)}
+    return cluster.Cost(1000, rounds, caller=3.0, task=0.0, held=0.0, features=1, share=0.0)
+
+
+def test_a_cluster_without_trouble_takes_its_share_and_the_time_of_the_caller():
+    cost, rng = simulated_cost(waits=7, seconds=5.0), np.random.default_rng(0)
+    there = cluster.simulate(cost, 10_000, 4, rng, slow=False, lost=False)
+    sent = 7 * 100 * 4 * cluster.PARTS / cluster.NETWORK
+    assert there == pytest.approx(3.0 + 5.0 * 10 / 4 + sent, rel=1e-12)
+
+
+def test_slow_and_lost_workers_cost_what_their_chances_say(monkeypatch):
+    """Of two workers: the rounds last as long as the slower one, and a lost one is replaced by the other."""
+    cost, rng, draws = simulated_cost(waits=1, seconds=2.0), np.random.default_rng(1), 20_000
+    monkeypatch.setattr(cluster, "PAUSE", 0.0)
+    monkeypatch.setattr(cluster, "SLOW", 0.3)
+    slow = [cluster.simulate(cost, 1000, 2, rng, slow=True, lost=False) for _ in range(draws)]
+    assert np.mean(slow) == pytest.approx(3.0 + 1.0 + (1.0 - 0.7**2), abs=0.02)
+    monkeypatch.setattr(cluster, "LIFE", 20.0)
+    lost = [cluster.simulate(cost, 1000, 2, rng, slow=False, lost=True) for _ in range(draws)]
+    assert np.mean(lost) == pytest.approx(4.0 + 2 * 4.0 / 20.0 * (cluster.RESTART + 1.0), rel=0.03)
 
 
 def test_rough_curves_have_their_covariance():

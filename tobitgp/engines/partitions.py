@@ -12,8 +12,10 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,8 @@ import numpy as np
 
 from tobitgp.engines.tall_matrices import is_mapped
 from tobitgp.engines.threads import hold_threads, map_independent, single_blas_thread
-from tobitgp.errors import TobitGPError
+from tobitgp.engines.worker_memory import keep_pages
+from tobitgp.errors import ClusterError, TobitGPError
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +44,22 @@ class LocalPartitions:
         """``function(partition, *args)`` of every partition, in their order."""
         return map_independent(lambda partition: function(partition, *args), self.items, heavy=len(self.items) > 1)
 
+    def fold(self, join: Callable[..., Any], function: Callable[..., Any], *args: Any) -> Any:
+        """``join`` of the list of ``function(partition, *args)``."""
+        return join(self.collect(function, *args))
+
+    def space(self, most: int) -> int:
+        """Bytes that all partitions may keep together, at most so many on a machine."""
+        return most
+
     def at(self, places: Sequence[int]) -> LocalPartitions:
         """Some of them, in the order given."""
         return LocalPartitions([self.items[i] for i in places])
 
 
 _SMALL = 10_000  # bytes of arguments that may travel with every task
+_JOINED = 8  # values that one task joins
+_SHARE = 4  # of the memory of a worker, one part in so many may be kept
 
 
 class DaskPartitions:
@@ -75,32 +88,88 @@ class DaskPartitions:
 
     def collect(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """``function(partition, *args)`` of every partition, in their order."""
-        found = list(self._client.gather(self._submit(_call, function, args)))
-        for item in found:
-            if isinstance(item, _Failure):
-                raise item.error
-        return found
+        return self._gather(self._submit(_call, function, args))
+
+    def fold(self, join: Callable[..., Any], function: Callable[..., Any], *args: Any) -> Any:
+        """``join`` of the list of ``function(partition, *args)``, a few at a time on the workers.
+
+        Values that grow with the rows of a partition, but not with their number, are not all sent here.
+        """
+        futures = self._submit(_call, function, args)
+        while len(futures) > _JOINED:
+            several = [futures[i : i + _JOINED] for i in range(0, len(futures), _JOINED)]
+            with _connected(self._client):
+                futures = [self._client.submit(_join, join, few, pure=False, key=_key("join")) for few in several]
+        return join(self._gather(futures))
+
+    def space(self, most: int) -> int:
+        """Bytes that all partitions may keep together, at most so many on a worker, and a share of its memory."""
+        with _connected(self._client):
+            limits = self._client.run_on_scheduler(_memory_limits)
+        return sum(min(most, limit // _SHARE) if limit else most for limit in limits)
 
     def at(self, places: Sequence[int]) -> DaskPartitions:
         """Some of them, in the order given."""
         return DaskPartitions(self._client, [self._futures[i] for i in places])
 
+    def _gather(self, futures: list[Any]) -> list[Any]:
+        with _connected(self._client):
+            found = list(self._client.gather(futures))
+        for item in found:
+            if isinstance(item, _Failure):
+                raise item.error
+        return found
+
     def _submit(self, run: Callable[..., Any], function: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
         name = getattr(function, "__name__", "call")
         sent: Any = args
-        if _size(args) > _SMALL:
-            sent = self._client.submit(_identity, args, pure=False, key=_key("arguments"))
-        return [
-            self._client.submit(run, function, partition, sent, pure=False, key=_key(name))
-            for partition in self._futures
-        ]
+        with _connected(self._client):
+            if _size(args) > _SMALL:
+                sent = self._client.submit(_identity, args, pure=False, key=_key("arguments"))
+            return [
+                self._client.submit(run, function, partition, sent, pure=False, key=_key(name))
+                for partition in self._futures
+            ]
 
 
 Partitions = LocalPartitions | DaskPartitions
 
 
+@contextmanager
+def _connected(client: Any) -> Iterator[None]:
+    """Say in plain words that the cluster is lost, or that its workers are."""
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+
+    try:
+        yield
+    except KilledWorker as error:
+        raise ClusterError(
+            "A task ended several workers of the dask cluster one after the other, probably for lack of memory. "
+            "Use workers with more memory, or smaller partitions."
+        ) from error
+    except Exception as error:
+        if client.status == "running" and not isinstance(error, CancelledError):
+            raise
+        raise ClusterError(
+            "The connection to the dask cluster is lost: its scheduler does not answer. Start a cluster, and fit again "
+            "with its client."
+        ) from error
+
+
+def _memory_limits(dask_scheduler: Any) -> list[int]:
+    """Run on the scheduler: the memory that each worker may use; 0 where there is no limit."""
+    return [int(worker.memory_limit or 0) for worker in dask_scheduler.workers.values()]
+
+
 def _identity(value: Any) -> Any:
     return value
+
+
+def _join(join: Callable[..., Any], found: list[Any]) -> Any:
+    """Run on a worker; the first failure stands for all."""
+    return next((item for item in found if isinstance(item, _Failure)), None) or join(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,18 +186,32 @@ class _Held:
     value: Any
 
     def __sizeof__(self) -> int:
-        return _bytes(self.value)
+        sizes: dict[int, int] = {}
+        _note_sizes(self.value, sizes)
+        return sum(sizes.values())
 
 
-def _bytes(value: Any) -> int:
-    """Bytes of all arrays in a value."""
+def _note_sizes(value: Any, sizes: dict[int, int]) -> None:
+    """Note the bytes of all arrays in a value, by their identity: memory that several share counts once."""
     if isinstance(value, np.ndarray):
-        return int(value.nbytes)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return sum(_bytes(getattr(value, field.name)) for field in dataclasses.fields(value))
-    if isinstance(value, dict):
-        return sum(map(_bytes, value.values()))
-    return sum(map(_bytes, value)) if isinstance(value, tuple | list) else 0
+        while isinstance(value.base, np.ndarray):
+            value = value.base
+        sizes[id(value)] = int(value.nbytes)
+    elif isinstance(value, dict):
+        for item in value.values():
+            _note_sizes(item, sizes)
+    elif isinstance(value, tuple | list):
+        for item in value:
+            _note_sizes(item, sizes)
+    else:
+        for name in _fields(value.__class__):
+            _note_sizes(getattr(value, name), sizes)
+
+
+@cache
+def _fields(kind: Any) -> tuple[str, ...]:
+    """Names of the fields of a dataclass, none of another class."""
+    return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
 
 
 def _hold(function: Callable[..., Any], partition: Any, args: tuple[Any, ...]) -> Any:
@@ -142,7 +225,7 @@ def _call(function: Callable[..., Any], partition: Any, args: tuple[Any, ...]) -
     if isinstance(partition, _Failure):
         return partition
     partition = partition.value if isinstance(partition, _Held) else partition
-    with single_blas_thread(), hold_threads():
+    with single_blas_thread(), hold_threads(), keep_pages():
         try:
             return function(partition, *args)
         except TobitGPError as error:

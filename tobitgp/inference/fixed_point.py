@@ -318,7 +318,7 @@ def iterate(states: Partitions, known: SettledRows, method: Method, likelihood: 
             gamma = weights(*equations)
             states = states.map(site_updates.mix, gamma, rho if ascends else 1.0, floor)
         else:
-            states = states.map(site_updates.forget).map(site_updates.take_step, rho)
+            states = states.map(site_updates.step_anew, rho)
         try:
             q = known.posterior(states)
         except NumericalError:

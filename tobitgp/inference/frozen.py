@@ -84,7 +84,7 @@ class Frozen:
         empty = cls.without_rows(blocks, theta)
         view = Spread(method.view(likelihood.over(data.kinds).at(theta)))
         setting = Setting(empty.at, empty.layout, method, view, 1.0)
-        kept = data.partitions.map(keep, setting, 8 * data.n * empty.layout.row_features <= SOUGHT_BYTES)
+        kept = data.partitions.map(keep, setting, data.partitions.space(SOUGHT_BYTES) / data.n)
         known = KnownMoments(*add_up([empty.known, *filter(None, kept.collect(known_sums))]))
         return replace(empty, known=known), replace(data, partitions=kept)
 
@@ -114,8 +114,11 @@ class Frozen:
         return Settled(theta, *ended, gradient, data.starting(end.states.map(site_updates.ended)), _no_posterior)
 
 
-def keep(part: RowPartition, setting: Setting, features: bool) -> RowPartition:
-    """The part with what stays of its rows: the sums over known ones, features of the others if there is space."""
+def keep(part: RowPartition, setting: Setting, space: float) -> RowPartition:
+    """The part with what stays of its rows: the sums over known ones, features of the others if there is space.
+
+    The space is in bytes for each row of the part, whatever is known of it.
+    """
     known: list[SiteChunk] = []
     sought: list[SiteChunk] = []
     for rows, span in spans(part.rows, CHUNK_ROWS):
@@ -135,7 +138,8 @@ def keep(part: RowPartition, setting: Setting, features: bool) -> RowPartition:
         )
 
     of_known = tuple(add_up(map(sums, known)))
-    kept = map(with_features, sought) if features else sought
+    features = 8 * setting.layout.row_features * sum(len(chunk.rows) for chunk in sought)
+    kept = map(with_features, sought) if features <= space * len(part) else sought
     return replace(part, kept=KeptRows(tuple(replace(c, inputs=()) for c in known), tuple(kept), of_known))
 
 

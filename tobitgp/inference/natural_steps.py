@@ -108,7 +108,7 @@ class BatchModel:
         setting = self.setting(theta)
         if self.n_scales:
             part = part_at_scale(part, theta[self.n_kernel : self.n_kernel + self.n_scales])
-        part = keep(part, setting, True)
+        part = keep(part, setting, np.inf)
         return part, begin(part, setting, True)
 
     def _sums(self, part: RowPartition, state: site_updates.SitesState) -> RowSums:

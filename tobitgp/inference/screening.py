@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
@@ -84,11 +85,11 @@ def screen(
         least += [(term.places.start + int(i), float(lowest[i])) for i in term.scales]
         width = np.min([term.widths(own) for own in candidates], axis=0)
         if posterior.states is None:
-            parts = kept_cells(posterior, prior, term, kind == "add")
+            cells = join_cells(kept_cells(posterior, prior, term, kind == "add"), width)
         else:
             without = replace(posterior, states=None)
-            parts = posterior.rows.collect(part_cells, without, term, width, kind == "add")
-        cells = join_cells(parts, width)
+            join = partial(join_cells, width=width)
+            cells = posterior.rows.fold(join, part_cells, without, term, width, kind == "add")
         if not len(cells.x):
             continue
 

@@ -268,9 +268,10 @@ def mix(state: SitesState, gamma: Array, rho: float, floor: float) -> SitesState
     return state._replace(sites=sites)
 
 
-def forget(state: SitesState) -> SitesState:
-    """Nothing remembered but the step last found."""
-    return state._replace(history=state.history and remember(None, state.history.point, state.history.step))
+def step_anew(state: SitesState, rho: float) -> SitesState:
+    """As `take_step`, with nothing remembered but the step last found."""
+    history = state.history and remember(None, state.history.point, state.history.step)
+    return take_step(state._replace(history=history), rho)
 
 
 def _flat(state: SitesState, sites: Sites) -> Array:

@@ -2,16 +2,18 @@
 
 import gc
 import os
+import time
 
 import numpy as np
 import pandas as pd
 import pytest
-from support.cluster import local_client
+from support.cluster import local_client, separate_cluster
 
 import tobitgp as tg
 
 FORMULA = "y ~ z + gp(x) + re(g) | censor(-0.5, 1.2)"
 SAME = 1e-8
+SHORT, QUICK = "y ~ gp(x) | censor(-0.5, 1.2)", tg.VI(hyper="maximize")
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +138,62 @@ def test_a_worker_lost_in_mid_fit_changes_only_the_time(frame):
         there = tg.fit(FORMULA, data, progress=watch)
     assert "run 1" in stages
     assert_same_fit(there, here, frame.head(20))
+
+
+def delay_calls(seconds):
+    """Run on a worker: every call takes so much longer."""
+    from tobitgp.engines import partitions
+
+    call, partitions.delayed = partitions._call, 0
+
+    def _call(*args):
+        partitions.delayed += 1
+        time.sleep(seconds)
+        return call(*args)
+
+    partitions._call = _call
+
+
+def delayed_calls():
+    from tobitgp.engines import partitions
+
+    return partitions.delayed
+
+
+@pytest.mark.slow
+def test_a_slow_worker_changes_only_the_time(frame):
+    dd = pytest.importorskip("dask.dataframe")
+    here = tg.fit(SHORT, frame, method=QUICK)
+    with local_client() as client:
+        data, slow = dd.from_pandas(frame, npartitions=3), list(client.nthreads())[:1]
+        client.run(delay_calls, 0.02, workers=slow)
+        there = tg.fit(SHORT, data, method=QUICK)
+        assert client.run(delayed_calls, workers=slow)[slow[0]] > 20
+    assert_same_fit(there, here, frame.head(20))
+
+
+@pytest.mark.slow
+def test_a_killed_scheduler_ends_the_fit_with_one_error(frame, tmp_path):
+    """And with the workers, and the same fit on another cluster is as in memory."""
+    dd = pytest.importorskip("dask.dataframe")
+    data, killed = dd.from_pandas(frame, npartitions=3), []
+    with separate_cluster(tmp_path) as (client, scheduler, workers):
+
+        def watch(stage, evaluations, value):
+            if stage == "run 1" and not killed:
+                scheduler.kill()
+                killed.append(time.monotonic())
+
+        with pytest.raises(tg.errors.ClusterError, match="is lost: its scheduler does not answer"):
+            tg.fit(SHORT, data, method=QUICK, progress=watch)
+        assert time.monotonic() - killed[0] < 40
+        with pytest.raises(tg.errors.SpecError, match="client that is c"):
+            tg.fit(SHORT, data, engine=client)
+        for worker in workers:
+            worker.wait(timeout=40)
+    here = tg.fit(SHORT, frame, method=QUICK)
+    with local_client():
+        assert_same_fit(tg.fit(SHORT, data, method=QUICK), here, frame.head(20))
 
 
 def partitioned(kind, data, folder, monkeypatch):

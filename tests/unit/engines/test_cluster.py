@@ -2,15 +2,18 @@
 
 import gc
 import os
+import sys
 import time
 
+import dask
 import numpy as np
 import pytest
 from support.cluster import local_client
 from threadpoolctl import threadpool_info
 
 from tobitgp.engines import DaskPartitions, LocalPartitions
-from tobitgp.errors import DataError, FormulaError
+from tobitgp.engines.partitions import _Held
+from tobitgp.errors import ClusterError, DataError, FormulaError
 
 VALUES = [np.arange(3.0), np.arange(5.0), np.empty(0), np.ones(1)]
 
@@ -36,6 +39,14 @@ def refuse(partition, least):
 
 def refuse_formula(partition):
     raise FormulaError("no such column", "y ~ q", 4)
+
+
+def join_texts(texts):
+    return "".join(texts)
+
+
+def end_worker(partition):
+    os._exit(1)
 
 
 def blas_threads(partition):
@@ -85,6 +96,35 @@ def test_other_errors_come_through(partitions):
 def test_tasks_hold_blas_to_one_thread(client):
     partitions = DaskPartitions.from_values(client, VALUES)
     assert all(found <= {1} for found in partitions.collect(blas_threads))
+
+
+@pytest.mark.parametrize("n", [1, 8, 9, 70])
+def test_values_are_joined_a_few_at_a_time(client, n):
+    partitions = DaskPartitions.from_values(client, list(range(n)))
+    assert partitions.fold(join_texts, str) == LocalPartitions(list(range(n))).fold(join_texts, str)
+    assert LocalPartitions(list(range(n))).fold(join_texts, str) == "".join(map(str, range(n)))
+    with pytest.raises(DataError, match="only 0"):
+        DaskPartitions.from_values(client, [np.empty(0)] * n).fold(join_texts, refuse, 1)
+
+
+def test_space_is_of_all_workers_and_a_share_of_their_memory(partitions, client):
+    limits = [worker["memory_limit"] for worker in client.scheduler_info()["workers"].values()]
+    assert partitions.space(1000) == (1000 if isinstance(partitions, LocalPartitions) else 2000)
+    assert DaskPartitions(client, ()).space(2**60) == sum(limit // 4 for limit in limits)
+
+
+def test_arrays_that_are_shared_are_counted_once():
+    whole = np.zeros(1000)
+    assert sys.getsizeof(_Held({"all": whole, "some": (whole[:10], whole[5:])})) - 8000 < 100
+    assert 16_000 <= sys.getsizeof(_Held([whole, whole.copy()])) < 16_100
+
+
+@pytest.mark.slow
+def test_a_task_that_ends_its_worker_is_named():
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), local_client() as client:
+        partitions = DaskPartitions.from_values(client, VALUES)
+        with pytest.raises(ClusterError, match="ended several workers"):
+            partitions.collect(end_worker)
 
 
 @pytest.mark.slow
