@@ -10,8 +10,9 @@ import sys
 import time
 from pathlib import Path
 
+from benchmarks.axes import GROWTH
 from benchmarks.peers import PEERS
-from benchmarks.problems import GROWTH, PROBLEMS
+from benchmarks.problems import PROBLEMS
 from benchmarks.scores import scores
 
 WARM_UP_ROWS = 2000  # more than any basis has functions
@@ -31,7 +32,7 @@ def main(peer: str, problem: str, first: str = "0") -> None:
             answer = fit(draw)
             seconds = answer.seconds or time.perf_counter() - began
             cpu = time.process_time() - busy if answer.cpu is None else answer.cpu
-            found = {"seconds": seconds, "cpu": cpu, "peak": answer.peak_mb or _peak_mb()}
+            found = {"seconds": seconds, "cpu": cpu, "peak": answer.peak_mb or peak_mb()}
             print(json.dumps(found | scores(answer.mean, answer.sd, answer.weight, draw.truth)), flush=True)
     except ModuleNotFoundError as error:
         print(json.dumps({"missing": error.name}))
@@ -44,7 +45,7 @@ def _forget_peak() -> None:
         references.write_text("5")
 
 
-def _peak_mb() -> float:
+def peak_mb() -> float:
     """Peak resident memory of this process; NaN where the system has no /proc.
 
     ``getrusage`` would count what the parent held when it started this process.
