@@ -45,11 +45,17 @@ def _numbered(d: int) -> list[str]:
 
 
 def censored(
-    terms: str, inputs: list[str], train: pd.DataFrame, f: np.ndarray, sd: float, rng: np.random.Generator
+    terms: str,
+    inputs: list[str],
+    train: pd.DataFrame,
+    f: np.ndarray,
+    sd: float,
+    rng: np.random.Generator,
+    share: float = 0.4,
 ) -> tuple[str, list[str], pd.DataFrame]:
-    """Formula, inputs and rows of f with normal noise, the lowest 40% censored."""
+    """Formula, inputs and rows of f with normal noise, the lowest share of them censored."""
     y = f + sd * rng.normal(size=len(f))
-    lower = np.quantile(y, 0.4)
+    lower = np.quantile(y, share)
     return f"y ~ {terms} | censor(lower)", inputs, train.assign(y=np.maximum(y, lower), lower=lower)
 
 

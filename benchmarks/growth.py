@@ -83,7 +83,7 @@ def keep(found: pd.DataFrame, file: Path) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame, file: Path) -> None:
-    """CPU seconds, which other load changes little, and memory below, a panel for each axis and a line for each program."""
+    """Processor seconds, and memory below, a panel for each axis and a line for each program."""
     import matplotlib.pyplot as plt
 
     blocks = -(-len(AXES) // PANELS)

@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+from benchmarks.aims.draws import AIMED
 from benchmarks.axes import GROWTH
 from benchmarks.peers import PEERS
 from benchmarks.problems import PROBLEMS
@@ -21,7 +22,7 @@ WARM_UP_ROWS = 2000  # more than any basis has functions
 def main(peer: str, problem: str, first: str = "0") -> None:
     """Fit every seed, the first rows of the first one ahead for imports and caches."""
     fit = next(p.fit for p in PEERS if p.name == peer and problem in p.problems.split())
-    chosen = next(p for p in [*PROBLEMS, *GROWTH] if p.name == problem)
+    chosen = next(p for p in [*PROBLEMS, *GROWTH, *AIMED] if p.name == problem)
     try:
         for seed in range(int(first), int(first) + chosen.seeds):
             draw = chosen.draw(seed)

@@ -30,7 +30,7 @@ _COLUMNS, _COMPONENTS = AXES["columns"].names, AXES["components"].names
 # A problem is left out where a peer cannot state it or would take minutes; dense ones hold n^2 numbers.
 # Others are compared with the first tobitgp fit of a problem.
 PEERS = (
-    Peer("tobitgp (ep)", "P1 P2 P3 P4 P5 A1 R1 R2 R3 R4 R5 R6", tobit.process()),
+    Peer("tobitgp (ep)", "P1 P2 P3 P4 P5 A1 R1 R2 R3 R4 R5 R6 F1 C1", tobit.process()),
     Peer("tobitgp (ep)", f"{AXES['rows'].names} {_TERMS} {_GROUPS} {_INPUTS}", tobit.process()),
     Peer("tobitgp (ep, pure Python)", "P1 P2 P3 P4 A1", tobit.process(pure=True)),
     Peer("tobitgp (ep), with the interaction", "P3", tobit.process(told="gp(x1, x3) + gp(x2) + gp(x4)")),
