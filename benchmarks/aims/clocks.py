@@ -17,7 +17,7 @@ from benchmarks.processes import ROOT, run
 from benchmarks.worker import peak_mb
 
 LONG = 3.0  # processor seconds, from which a first call counts
-REPEATS = 3
+REPEATS = 5
 LIMIT = 600.0
 
 
