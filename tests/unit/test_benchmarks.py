@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 from support.rivers import normalise
 
-from benchmarks import batches, flow, growth, intervals, levels, metrics, rates, scores, uneven, worker
+from benchmarks import batches, choices, flow, growth, intervals, levels, metrics, rates, scores, uneven, worker
 from benchmarks.__main__ import main
 from benchmarks.aims import __main__ as aims
 from benchmarks.aims.clocks import Clock, Measured, of_code
@@ -102,6 +102,15 @@ def test_times_of_aims_are_written_with_what_they_are_relative_to():
         f"{problem} 0.012 (x 2) | 12 | RMSE 0.5 | 200 |"
     )
     assert aims.row(first, Measured(None, accuracy="over 600 s")) == f"{problem}  |  | over 600 s |  |"
+
+
+@pytest.mark.slow
+def test_choices_are_compared_with_their_defaults(capsys, monkeypatch):
+    monkeypatch.setattr(choices, "clock", lambda call: (call(), Clock(1.0, 1.0))[1])
+    choices.main(60)
+    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    assert {row[3].strip(" |") for row in rows} == {"1"}
+    assert len(rows) == len(choices.fits(60))
 
 
 def test_code_is_clocked_in_a_new_process():
