@@ -94,10 +94,10 @@ def draw(table: pd.DataFrame, file: Path) -> None:
         for ax, key, label in ((panels[top, column], "cpu", "CPU seconds"), (panels[top + 1, column], "peak", "MB")):
             for program, part in table[table["axis"] == axis.name].groupby("program", sort=False):
                 ax.plot(part["size"], part[key], marker="o", ms=3, label=program, color=colours[program])
-            ax.set(xscale="log", yscale="log", xlabel=axis.label, ylabel=label)
-            ax.grid(alpha=0.3)
+            ax.set(xscale="log", yscale="log" if key == "cpu" else "linear", xlabel=axis.label, ylabel=label)
             ax.yaxis.set_major_formatter("{x:g}")
-        panels[top + 1, column].yaxis.set_minor_formatter("{x:g}")
+            ax.grid(alpha=0.3)
+        panels[top + 1, column].set_ylim(bottom=0.0)
     handles = {name: line for ax in panels.flat for line, name in zip(*ax.get_legend_handles_labels(), strict=True)}
     fig.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=len(handles), frameon=False)
     fig.savefig(file, dpi=120)
