@@ -31,10 +31,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def row(aim: Aim, found: Measured) -> str:
     """A row of the table."""
-    cpu, wall = (f"{seconds:#.2g}".rstrip(".") for seconds in found.clock) if found.clock else ("", "")
-    times = "" if found.times is None else f" (x {found.times:.2g})"
+    cpu, wall = map(figures, found.clock) if found.clock else ("", "")
+    times = "" if found.times is None else f" (x {figures(found.times)})"
     peak = "" if found.clock is None else f"{found.peak:.0f}"
     return f"| {aim.problem} | {aim.before} | {aim.aim} | {cpu}{times} | {wall} | {found.accuracy} | {peak} |"
+
+
+def figures(value: float) -> str:
+    """Two figures, and never an exponent."""
+    return f"{value:.0f}" if value >= 10.0 else f"{value:#.2g}"
 
 
 if __name__ == "__main__":

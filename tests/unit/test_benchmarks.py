@@ -99,8 +99,9 @@ def test_aims_are_measured_and_printed(capsys, monkeypatch):
 def test_times_of_aims_are_written_with_what_they_are_relative_to():
     first, problem = AIMS[0], "| P1: curve, 30 rows | 20 ms | 6 ms |"
     assert aims.row(first, Measured(Clock(0.0123, 12.3), 200.4, "RMSE 0.5", 2.04)) == (
-        f"{problem} 0.012 (x 2) | 12 | RMSE 0.5 | 200 |"
+        f"{problem} 0.012 (x 2.0) | 12 | RMSE 0.5 | 200 |"
     )
+    assert aims.figures(168.2) == "168"
     assert aims.row(first, Measured(None, accuracy="over 600 s")) == f"{problem}  |  | over 600 s |  |"
 
 
