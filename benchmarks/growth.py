@@ -1,7 +1,8 @@
-"""How cost grows with the rows: ``python -m benchmarks.growth [--python PATH] [--first SEED] [--limit SECONDS]``.
+"""How cost grows: ``python -m benchmarks.growth [AXIS ...] [--python PATH] [--first SEED] [--limit SECONDS]``.
 
-A surface from 30 rows to a million, each fit with its predictions in a process of its own; writes ``growth.csv`` and
-``growth.png`` beside this file. A program that ran out of time is not asked for more rows.
+Axes are rows, terms, groups, inputs, columns and components. Each fit with its predictions has a process of its own.
+Writes ``growth.csv`` and ``growth.png`` beside this file; axes and programs that are not measured keep their lines. An
+axis ends for a program where a fit takes longer than the limit.
 """
 
 from __future__ import annotations
@@ -9,56 +10,98 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
 
+from benchmarks.axes import AXES, Axis
 from benchmarks.peers import PEERS
-from benchmarks.problems import GROWTH, GROWTH_ROWS
 from benchmarks.processes import run
 
 HERE = Path(__file__).parent
-PROGRAMS = ("tobitgp", "mgcv", "GPBoost")
+PROGRAMS = ("tobitgp", "mgcv", "GPBoost", "scikit-learn", "statsmodels", "lifelines")
+FIGURES = ("seconds", "cpu", "peak", "rmse", "mnll", "cover")
+START = 10.0  # seconds for imports and draws
+PANELS = 3  # axes in a row of the figure
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Fit, write, draw."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("axes", nargs="*", help=f"of {', '.join(AXES)}; all by default")
     parser.add_argument("--python", help="interpreter with the peers that this one has not")
     parser.add_argument("--first", type=int, default=0, help="first seed; 0 by default")
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds for all seeds of one fit; 300 by default")
-    options = parser.parse_args()
-    interpreters, rows = [sys.executable, *([options.python] if options.python else [])], []
-    for program in PROGRAMS:
-        for n, problem in zip(GROWTH_ROWS, GROWTH, strict=True):
-            peer = next(p.name for p in PEERS if p.name.startswith(program) and problem.name in p.problems.split())
-            found = run(peer, problem.name, interpreters, options.limit, options.first).found
-            if not found:
-                break
-            median = {
-                key: statistics.median(s[key] for s in found) for key in ("seconds", "cpu", "peak", "rmse", "cover")
-            }
-            rows.append({"program": program, "rows": n, **median})
-            print(rows[-1], flush=True)
-    table = pd.DataFrame(rows)
-    table.round(4).to_csv(HERE / "growth.csv", index=False)
-    draw(table)
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds of one fit; 60 by default")
+    parser.add_argument("--out", type=Path, default=HERE, help="folder of growth.csv and growth.png")
+    options = parser.parse_args(arguments)
+    if unknown := set(options.axes) - set(AXES):
+        parser.error(f"{', '.join(sorted(unknown))}: choose of {', '.join(AXES)}")
+    interpreters = [sys.executable, *([options.python] if options.python else [])]
+    found = []
+    for name in options.axes or AXES:
+        for program in PROGRAMS:
+            for line in along(AXES[name], program, interpreters, options.limit, options.first):
+                found.append(line)
+                print(line, flush=True)
+    draw(keep(pd.DataFrame(found), options.out / "growth.csv"), options.out / "growth.png")
 
 
-def draw(table: pd.DataFrame) -> None:
-    """Seconds and memory by rows, a line for each program."""
+def along(
+    axis: Axis, program: str, interpreters: Sequence[str], limit: float, first: int
+) -> Iterator[dict[str, object]]:
+    """Medians over seeds, size by size, of the first fit of a program that is tried on a size."""
+    for size in axis.sizes:
+        problem = axis.problem(size)
+        tried = (peer.name for peer in PEERS if peer.name.startswith(program) and problem.name in peer.problems.split())
+        if (peer := next(tried, None)) is None:
+            return
+        # A first fit, which is not timed, is as long as the others where rows are few.
+        found = run(peer, problem.name, interpreters, START + limit * (problem.seeds + 1), first).found
+        if not found:
+            return
+        median = {key: statistics.median(seed[key] for seed in found) for key in FIGURES}
+        if axis.score == "mnll":  # new responses, not f
+            median |= {"rmse": float("nan"), "cover": float("nan")}
+        yield {"axis": axis.name, "program": program, "size": size} | median
+        if median["seconds"] > limit:
+            return
+
+
+def keep(found: pd.DataFrame, file: Path) -> pd.DataFrame:
+    """Write what was found, and what the file holds of other axes and programs."""
+    if file.exists():
+        before, keys = pd.read_csv(file), ["axis", "program"]
+        again = pd.MultiIndex.from_frame(before[keys]).isin(pd.MultiIndex.from_frame(found[keys]))
+        found = pd.concat([before[~again], found])
+    order = [list(AXES), list(PROGRAMS)]
+    places = [found[key].map(names.index) for key, names in zip(("axis", "program"), order, strict=True)]
+    found = found.assign(axis_=places[0], program_=places[1]).sort_values(["axis_", "program_", "size"])
+    found = found.drop(columns=["axis_", "program_"]).round(4)
+    found.to_csv(file, index=False)
+    return found
+
+
+def draw(table: pd.DataFrame, file: Path) -> None:
+    """Processor seconds, and memory below, a panel for each axis and a line for each program."""
     import matplotlib.pyplot as plt
 
-    fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for ax, (column, label) in zip(axes, (("seconds", "seconds"), ("peak", "peak memory, MB")), strict=True):
-        for program, part in table.groupby("program", sort=False):
-            ax.plot(part["rows"], part[column], marker="o", ms=3, label=program)
-        ax.set(xscale="log", yscale="log", xlabel="rows", ylabel=label)
-        ax.grid(alpha=0.3)
-    axes[1].yaxis.set_major_formatter("{x:g}")
-    axes[1].yaxis.set_minor_formatter("{x:g}")
-    axes[0].legend(frameon=False)
-    fig.savefig(HERE / "growth.png", dpi=120)
+    blocks = -(-len(AXES) // PANELS)
+    fig, panels = plt.subplots(2 * blocks, PANELS, figsize=(10, 5.4 * blocks), layout="constrained")
+    colours = dict(zip(PROGRAMS, plt.rcParams["axes.prop_cycle"].by_key()["color"], strict=False))
+    for i, axis in enumerate(AXES.values()):
+        top, column = 2 * (i // PANELS), i % PANELS
+        for ax, key, label in ((panels[top, column], "cpu", "CPU seconds"), (panels[top + 1, column], "peak", "MB")):
+            for program, part in table[table["axis"] == axis.name].groupby("program", sort=False):
+                ax.plot(part["size"], part[key], marker="o", ms=3, label=program, color=colours[program])
+            ax.set(xscale="log", yscale="log" if key == "cpu" else "linear", xlabel=axis.label, ylabel=label)
+            ax.yaxis.set_major_formatter("{x:g}")
+            ax.grid(alpha=0.3)
+        panels[top + 1, column].set_ylim(bottom=0.0)
+    handles = {name: line for ax in panels.flat for line, name in zip(*ax.get_legend_handles_labels(), strict=True)}
+    fig.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=len(handles), frameon=False)
+    fig.savefig(file, dpi=120)
+    plt.close(fig)
 
 
 if __name__ == "__main__":

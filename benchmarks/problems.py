@@ -67,7 +67,8 @@ def _one_dimensional(n: int, grid: bool) -> Callable[[int], Draw]:
     return draw
 
 
-def _additive(X: np.ndarray) -> np.ndarray:
+def additive(X: np.ndarray) -> np.ndarray:
+    """Effects of four inputs, two of which interact."""
     return (
         np.sin(2 * np.pi * X[:, 0])
         + 4 * (X[:, 1] - 0.5) ** 2
@@ -80,13 +81,13 @@ def _four_dimensional(seed: int) -> Draw:
     rng = np.random.default_rng(seed)
     names = ["x1", "x2", "x3", "x4"]
     X = rng.uniform(size=(2000, 4))
-    y = _additive(X) + 0.3 * rng.normal(size=2000)
+    y = additive(X) + 0.3 * rng.normal(size=2000)
     wait = np.std(y) * rng.normal(size=2000)
     upper = wait + np.quantile(y - wait, 0.7)
     train = pd.DataFrame(X, columns=names).assign(y=np.minimum(y, upper), upper=upper)
     T = np.random.default_rng(10_000 + seed).uniform(size=(2000, 4))
     formula = "y ~ gp(x1, x2, x3, x4) | censor(upper=upper)"
-    return Draw(formula, names, train, pd.DataFrame(T, columns=names), _additive(T))
+    return Draw(formula, names, train, pd.DataFrame(T, columns=names), additive(T))
 
 
 def _linear(seed: int) -> Draw:
@@ -197,5 +198,3 @@ PROBLEMS = [
     Problem("R6", "the surface of P4, 2000 rows", 3, surface(2000)),
     Problem("A1", "two curves, a slope and 200 groups, 5000 rows, 40% censored", 5, _grouped),
 ]
-GROWTH_ROWS = (30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
-GROWTH = [Problem(f"G{n}", f"the surface of P4, {n:,} rows", 5 if n < 30_000 else 1, surface(n)) for n in GROWTH_ROWS]

@@ -10,8 +10,10 @@ import sys
 import time
 from pathlib import Path
 
+from benchmarks.aims.draws import AIMED
+from benchmarks.axes import GROWTH
 from benchmarks.peers import PEERS
-from benchmarks.problems import GROWTH, PROBLEMS
+from benchmarks.problems import PROBLEMS
 from benchmarks.scores import scores
 
 WARM_UP_ROWS = 2000  # more than any basis has functions
@@ -20,7 +22,7 @@ WARM_UP_ROWS = 2000  # more than any basis has functions
 def main(peer: str, problem: str, first: str = "0") -> None:
     """Fit every seed, the first rows of the first one ahead for imports and caches."""
     fit = next(p.fit for p in PEERS if p.name == peer and problem in p.problems.split())
-    chosen = next(p for p in [*PROBLEMS, *GROWTH] if p.name == problem)
+    chosen = next(p for p in [*PROBLEMS, *GROWTH, *AIMED] if p.name == problem)
     try:
         for seed in range(int(first), int(first) + chosen.seeds):
             draw = chosen.draw(seed)
@@ -31,7 +33,7 @@ def main(peer: str, problem: str, first: str = "0") -> None:
             answer = fit(draw)
             seconds = answer.seconds or time.perf_counter() - began
             cpu = time.process_time() - busy if answer.cpu is None else answer.cpu
-            found = {"seconds": seconds, "cpu": cpu, "peak": answer.peak_mb or _peak_mb()}
+            found = {"seconds": seconds, "cpu": cpu, "peak": answer.peak_mb or peak_mb()}
             print(json.dumps(found | scores(answer.mean, answer.sd, answer.weight, draw.truth)), flush=True)
     except ModuleNotFoundError as error:
         print(json.dumps({"missing": error.name}))
@@ -44,7 +46,7 @@ def _forget_peak() -> None:
         references.write_text("5")
 
 
-def _peak_mb() -> float:
+def peak_mb() -> float:
     """Peak resident memory of this process; NaN where the system has no /proc.
 
     ``getrusage`` would count what the parent held when it started this process.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarks.peers import gpboost, gpflow, gpytorch, regressions, sklearn, tobit
+from benchmarks.axes import AXES
+from benchmarks.peers import gpboost, gpflow, gpytorch, mixtures, regressions, sklearn, tobit
 from benchmarks.peers.answer import Fit
 from benchmarks.peers.rscript import mgcv, survreg
-from benchmarks.problems import GROWTH_ROWS
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,15 @@ _DISCRETE = "bam(discrete = TRUE)"
 _INTERACTION = "te(x1, x3) + s(x2) + s(x4)"
 _LINEAR = "x1 + x2 + x3 + x4 + x5"
 
-_FEW, _MANY = "G30 G100", " ".join(f"G{n}" for n in GROWTH_ROWS if n >= 300)
+_FEW, _MANY = "rows-30 rows-100", " ".join(AXES["rows"].names.split()[2:])
+_TERMS, _GROUPS, _INPUTS = (AXES[name].names for name in ("terms", "groups", "inputs"))
+_COLUMNS, _COMPONENTS = AXES["columns"].names, AXES["components"].names
 
 # A problem is left out where a peer cannot state it or would take minutes; dense ones hold n^2 numbers.
 # Others are compared with the first tobitgp fit of a problem.
 PEERS = (
-    Peer("tobitgp (ep)", f"P1 P2 P3 P4 P5 A1 R1 R2 R3 R4 R5 R6 {_FEW} {_MANY}", tobit.process()),
+    Peer("tobitgp (ep)", "P1 P2 P3 P4 P5 A1 R1 R2 R3 R4 R5 R6 F1 C1", tobit.process()),
+    Peer("tobitgp (ep)", f"{AXES['rows'].names} {_TERMS} {_GROUPS} {_INPUTS}", tobit.process()),
     Peer("tobitgp (ep, pure Python)", "P1 P2 P3 P4 A1", tobit.process(pure=True)),
     Peer("tobitgp (ep), with the interaction", "P3", tobit.process(told="gp(x1, x3) + gp(x2) + gp(x4)")),
     Peer("tobitgp (ep, maximum)", "P1 P2 P3 A1", tobit.process(maximise=True)),
@@ -36,7 +39,8 @@ PEERS = (
     Peer("tobitgp (vi)", "P1 P2 P3", tobit.process(method="vi")),
     Peer("tobitgp (ep, Vecchia)", "R6", tobit.process("vecchia")),
     Peer("tobitgp (ep, low rank)", "R4 R5 R6", tobit.process("low_rank")),
-    Peer("tobitgp (mle)", "P6", tobit.maximum_likelihood),
+    Peer("tobitgp (mixture)", _COMPONENTS, mixtures.tobitgp),
+    Peer("tobitgp (mle)", f"P6 {_COLUMNS}", tobit.maximum_likelihood),
     Peer("mgcv gam, gp k=25", "P1 P2", mgcv('s(x, bs = "gp", k = 25)')),
     Peer("mgcv gam, gp k=15", "P1", mgcv('s(x, bs = "gp", k = 15)')),
     Peer("mgcv gam, tp k=15", "P1", mgcv('s(x, bs = "tp", k = 15)')),
@@ -63,6 +67,7 @@ PEERS = (
     Peer("GPBoost", "R4 R5", gpboost.vecchia("exponential")),
     Peer("GPBoost, Cholesky", "R4 R5", gpboost.vecchia("exponential", inversion="cholesky")),
     Peer("GPBoost", f"R6 {_FEW} {_MANY}", gpboost.vecchia("gaussian")),
+    Peer("GPBoost", _GROUPS, gpboost.groups),
     Peer("GPBoost, Cholesky", "R6", gpboost.vecchia("gaussian", inversion="cholesky")),
     Peer("GPflow VGP", "P1", gpflow.vgp(steps=100)),
     Peer("GPflow VGP", "P2", gpflow.vgp(steps=60)),
@@ -74,7 +79,10 @@ PEERS = (
     Peer("GPyTorch SVGP, M=150", "P3", gpytorch.svgp(m=150, batch=500, steps=800, rate=0.03)),
     Peer("GPyTorch SVGP, M=64", "P4", gpytorch.svgp(m=64, batch=1000, steps=1000)),
     Peer("GPyTorch SVGP, M=64", "P5", gpytorch.svgp(m=64, batch=1000, steps=2000)),
-    Peer("scikit-learn, censored rows dropped", "P1 P2 P3", sklearn.censored_rows_dropped),
-    Peer("lifelines LogNormalAFTFitter", "P6", regressions.lifelines),
-    Peer("statsmodels GenericLikelihoodModel", "P6", regressions.statsmodels),
+    Peer("scikit-learn, censored rows dropped", f"P1 P2 P3 {_INPUTS}", sklearn.censored_rows_dropped),
+    Peer("scikit-learn, censored rows dropped", _COMPONENTS, mixtures.censored_rows_dropped),
+    Peer("lifelines LogNormalAFTFitter", f"P6 {_COLUMNS}", regressions.lifelines),
+    Peer("statsmodels GenericLikelihoodModel", f"P6 {_COLUMNS}", regressions.statsmodels),
+    Peer("statsmodels GLMGam, censored rows dropped", _TERMS, regressions.additive),
+    Peer("statsmodels MixedLM, censored rows dropped", _GROUPS, regressions.groups),
 )

@@ -7,6 +7,8 @@ import numpy as np
 from benchmarks.peers.answer import Answer, Fit, normal
 from benchmarks.problems import Draw
 
+TOBIT = "zero_censored_power_transformed_normal"  # max(0, N(f, sigma^2))^lambda; lambda, here 1, is estimated too
+
 
 def vecchia(covariance: str, shape: float = 0.0, neighbours: int = 20, inversion: str = "default") -> Fit:
     """A constant and a process of one range; ``shape`` is the smoothness of a Matern covariance.
@@ -19,9 +21,8 @@ def vecchia(covariance: str, shape: float = 0.0, neighbours: int = 20, inversion
 
         X, T = draw.train[draw.inputs].to_numpy(), draw.test[draw.inputs].to_numpy()
         limit = draw.train["lower"].iloc[0]
-        # max(0, N(f, sigma^2))^lambda: what it censors lies at 0, and it estimates lambda, here 1, too.
         model = gpboost.GPModel(
-            likelihood="zero_censored_power_transformed_normal",
+            likelihood=TOBIT,
             gp_coords=X,
             cov_function=covariance,
             cov_fct_shape=shape,
@@ -34,3 +35,16 @@ def vecchia(covariance: str, shape: float = 0.0, neighbours: int = 20, inversion
         return normal(limit + f["mu"], np.sqrt(f["var"]))
 
     return fit
+
+
+def groups(draw: Draw) -> Answer:
+    """A constant, a slope and random intercepts."""
+    import gpboost
+
+    X, T = (np.column_stack([np.ones(len(rows)), rows["x"]]) for rows in (draw.train, draw.test))
+    limit = draw.train["lower"].iloc[0]
+    model = gpboost.GPModel(likelihood=TOBIT, group_data=draw.train["g"].to_numpy())
+    model.fit(draw.train["y"].to_numpy() - limit, X=X)
+    of_test = {"group_data_pred": draw.test["g"].to_numpy(), "X_pred": T}
+    f = model.predict(**of_test, predict_var=True, predict_response=False)
+    return normal(limit + f["mu"], np.sqrt(f["var"]))

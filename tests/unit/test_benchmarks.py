@@ -5,14 +5,37 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 from support.rivers import normalise
 
-from benchmarks import batches, cluster, flow, intervals, levels, metrics, rates, uneven, worker
+from benchmarks import (
+    batches,
+    choices,
+    cluster,
+    flow,
+    growth,
+    intervals,
+    levels,
+    metrics,
+    rates,
+    scores,
+    uneven,
+    worker,
+)
 from benchmarks.__main__ import main
+from benchmarks.aims import __main__ as aims
+from benchmarks.aims.clocks import Clock, Measured, of_code
+from benchmarks.aims.draws import AIMED
+from benchmarks.aims.table import AIMS
+from benchmarks.aims.table import PROBLEMS as AIMED_AT
+from benchmarks.axes import AXES, GROWTH
 from benchmarks.mixtures import __main__ as mixtures
 from benchmarks.mixtures import speed
 from benchmarks.neutral import __main__ as neutral
+from benchmarks.peers import PEERS
+from benchmarks.peers import mixtures as normals
 from benchmarks.problems import PROBLEMS, matern32, surface
+from benchmarks.processes import Outcome
 
 
 def test_rates_are_reported(monkeypatch):
@@ -21,9 +44,97 @@ def test_rates_are_reported(monkeypatch):
     assert "| 5 | 100% | 100% |" in rates.report()
 
 
-@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
+@pytest.mark.parametrize("problem", [*PROBLEMS, *GROWTH, *AIMED], ids=lambda problem: problem.name)
 def test_problems_are_told_once(problem):
-    assert [other.name for other in PROBLEMS].count(problem.name) == 1
+    assert [other.name for other in [*PROBLEMS, *GROWTH, *AIMED]].count(problem.name) == 1
+    assert any(peer.name.startswith("tobitgp") and problem.name in peer.problems.split() for peer in PEERS)
+
+
+@pytest.mark.parametrize("axis", [axis for axis in AXES.values() if axis.name != "groups"], ids=lambda axis: axis.name)
+def test_axes_are_drawn(axis):
+    for size in axis.sizes[:4]:
+        draw = axis.draw(size)(3)
+        left, right = (np.mean(draw.status == side) for side in (-1, 1))
+        assert 0.1 < right < 0.5 if axis.name == "components" else left == pytest.approx(0.4, abs=0.01)
+        assert len(draw.truth) == len(draw.test)
+        assert {"terms": draw.formula.count("gp("), "components": size}.get(axis.name, len(draw.inputs)) == (
+            2 if axis.name == "rows" else size
+        )
+
+
+def test_groups_all_have_rows():
+    axis = AXES["groups"]
+    draw = axis.draw(axis.sizes[-1])(0)
+    assert draw.train["g"].nunique() == axis.sizes[-1]
+
+
+def test_components_are_scored_by_the_density_of_new_responses():
+    draw = AXES["components"].draw(2)(0)
+    known = -np.log(0.5 * (norm.pdf(draw.truth) + norm.pdf(draw.truth, 6.0))).mean()
+    ours, theirs = (
+        scores.scores(*fit(draw)[:3], draw.truth)["mnll"] for fit in (normals.tobitgp, normals.censored_rows_dropped)
+    )
+    assert known < ours < known + 0.02 < theirs
+
+
+@pytest.mark.slow
+def test_growth_keeps_what_it_did_not_measure(tmp_path, monkeypatch):
+    monkeypatch.setattr(growth, "PROGRAMS", ("tobitgp", "scikit-learn"))
+    monkeypatch.setattr(growth, "run", lambda *_: Outcome([dict.fromkeys(growth.FIGURES, 1.0)]))
+    pd.DataFrame(
+        {"axis": ["rows", "components"], "program": "tobitgp", "size": [7, 3], **dict.fromkeys(growth.FIGURES, 5.0)}
+    ).to_csv(tmp_path / "growth.csv", index=False)
+    growth.main(["components", "--out", str(tmp_path)])
+    table = pd.read_csv(tmp_path / "growth.csv")
+    assert table[table["cpu"] == 5.0]["size"].tolist() == [7]
+    sizes = list(AXES["components"].sizes)
+    assert table[table["axis"] == "components"].groupby("program")["size"].apply(list).to_dict() == {
+        "scikit-learn": sizes,
+        "tobitgp": sizes,
+    }
+    assert table.loc[table["axis"] == "components", "rmse"].isna().all()
+    assert (tmp_path / "growth.png").exists()
+
+
+@pytest.mark.slow
+def test_aims_are_measured_and_printed(capsys, monkeypatch):
+    monkeypatch.setattr(aims, "AIMS", [aim for aim in AIMS if aim.name == "late"])
+    aims.main([])
+    cells = [cell.strip() for cell in capsys.readouterr().out.splitlines()[-1].split("|")[1:-1]]
+    assert cells[:3] == ["gengamma, late entry, 26 rows", "4 to 14 s", "0.1 s"]
+    assert float(cells[3].split(" ")[0]) > 0.0
+    assert "log likelihood" in cells[5]
+    with pytest.raises(SystemExit):
+        aims.main(["P9"])
+    assert "P9: choose of late" in capsys.readouterr().err
+
+
+def test_times_of_aims_are_written_with_what_they_are_relative_to():
+    first, problem = AIMS[0], "| P1: curve, 30 rows | 20 ms | 6 ms |"
+    assert aims.row(first, Measured(Clock(0.0123, 12.3), 200.4, "RMSE 0.5", 2.04)) == (
+        f"{problem} 0.012 (x 2.0) | 12 | RMSE 0.5 | 200 |"
+    )
+    assert aims.figures(168.2) == "168"
+    assert aims.row(first, Measured(None, accuracy="over 600 s")) == f"{problem}  |  | over 600 s |  |"
+
+
+@pytest.mark.slow
+def test_choices_are_compared_with_their_defaults(capsys, monkeypatch):
+    monkeypatch.setattr(choices, "clock", lambda call: (call(), Clock(1.0, 1.0))[1])
+    choices.main(60)
+    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    assert {row[3].strip(" |") for row in rows} == {"1"}
+    assert len(rows) == len(choices.fits(60))
+
+
+def test_code_is_clocked_in_a_new_process():
+    found = of_code("import time", "time.sleep(0.1)", repeats=1)
+    assert found.clock.cpu < 0.1 <= found.clock.wall
+    assert found.peak > 5.0
+
+
+def test_aims_name_problems():
+    assert {name for name, *_ in AIMED_AT} <= {problem.name for problem in [*PROBLEMS, *GROWTH, *AIMED]}
 
 
 @pytest.mark.slow

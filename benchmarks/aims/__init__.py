@@ -1,0 +1,1 @@
+"""What fits and answers should cost, and what they cost now."""
