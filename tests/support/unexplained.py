@@ -83,7 +83,7 @@ def explained(res):
     """Whether the diagnostics, or the notes below the summary, say that something is wrong, or infinite."""
     checked = attempt(lambda: res.check()).value
     found = checked is not None and any(each.verdict != "good" for each in checked.findings)
-    notes = str(attempt(res.summary).value)
+    notes = " ".join(str(attempt(res.summary).value).split())
     return found or "infinite" in notes or "no standard errors" in notes
 
 

@@ -52,7 +52,7 @@ class GenGammaNoise(Distribution):
     """The standardised generalised gamma distribution of log time with shape Q, any real number.
 
     Its right tail is the short one for Q > 0, and the left one for Q < 0, where it is the mirror image. Density and
-    tails of rows with shapes of their own take Q as an array.
+    tails accept an array of Q, one for each row.
     """
 
     Q: float = 0.5

@@ -76,7 +76,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Which calls are of a kind, and where that is: its code is imported at the first call of its own."""
+    """Which calls are of a kind, and where that is: its code is imported at its first call."""
 
     holds: Callable[[Call], bool]
     home: str  # file in this folder

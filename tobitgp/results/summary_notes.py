@@ -101,7 +101,7 @@ def likelihood_words(
 def _ratio_test(results: Fit, null: float) -> LabelledValues:
     """Likelihood-ratio test against an intercept only, where one is valid."""
     parts = results.parts
-    free = dict(zip(parts.names, parts.maximum.free.tolist(), strict=True))
+    free = dict(zip(parts.names[::-1], parts.maximum.free[::-1].tolist(), strict=True))  # columns precede parameters
     df, nested = len(parts.slopes), all(free[name] for name in parts.slopes)
     if not (df and nested and np.isfinite(null)) or results._of_sample or parts.cov_type != "nonrobust":
         return []

@@ -114,11 +114,16 @@ FITS = {
     "hazards of causes": (CAUSES, "--family ph --baseline piecewise", {"family": tg.PH("piecewise")}),
     "several": (BOTH, "--hyper maximize", {"method": tg.EP(hyper="maximize")}),
     "rescor": (BOTH, "--rescor --hyper maximize", {"rescor": True, "method": tg.EP(hyper="maximize")}),
-    "latent": ("mvbind(r1, r2, left, z) ~ gp(latent(1)) | censor(r1=limit, r2=limit)", "", {}),
+    "latent": (
+        "mvbind(r1, r2, left, z) ~ gp(latent(1)) | censor(r1=limit, r2=limit)",
+        '--method "VI(max_iter=30)"',
+        {"method": tg.VI(max_iter=30)},
+    ),
 }
 
 
 @pytest.mark.slow_cases("latent", "several", "rescor")
+@pytest.mark.filterwarnings("ignore:The search for latent coordinates did not converge")
 @pytest.mark.parametrize("name", FITS)
 def test_the_command_prints_the_summary_of_the_fit(name, frame, table, capsys):
     formula, words, options = FITS[name]
