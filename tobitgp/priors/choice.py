@@ -1,9 +1,10 @@
 """The representation of each process: low-rank features, or a structure; there is at most one structure.
 
 Half-integer Matern processes of one input are exactly Markov, so they become a chain as soon as a hundred features have
-an approximation gap; those of the same input share a chain. For several inputs all rows are features while these are
-few. Beyond that Vecchia's prior, which is not exact, is used for rough fields in few inputs if five hundred features
-leave more than a nat; for others if doubling its neighbours changes less than the gap of the features.
+an approximation gap; those of the same input share a chain. Vecchia's prior, which is not exact, is used for rough
+fields in few inputs if five hundred features leave more than a nat. For other processes of several inputs all rows are
+features while these are few; beyond that it is used if doubling its neighbours changes less than the gap of the
+features.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ MOST_PLACES = 20_000  # beyond which factors of Vecchia's precision take minutes
 # of the features is large, as many columns as have this many numbers in all rows.
 MOST_COLUMNS, MOST_NUMBERS = 200, 10_000_000
 
-DENSE_PLACES = 2500  # distinct rows of several inputs that are features all of them where it takes so many
+DENSE_PLACES = 2500  # distinct rows that are features all of them where a smooth process takes so many
 ROUGH, ROUGH_INPUTS = (0, 1), 3  # smoothness p + 1/2, and inputs, of fields that few neighbours determine
 FEATURES_FIRST = "features"  # neighbours come second
 
@@ -120,10 +121,10 @@ def of_several_inputs(covariance: Covariance, inputs: Inputs) -> str:
     X = inputs.X
     if not all(factor.n_scales for factor in covariance.factors):
         return "low_rank"
-    if len(X) <= DENSE_PLACES or len(distinct(inputs)[0].X) <= DENSE_PLACES:
-        return "low_rank"
-    rough = X.shape[1] <= ROUGH_INPUTS and all(factor.kernel.markov in ROUGH for factor in covariance.factors)
-    return "auto" if rough else FEATURES_FIRST
+    if X.shape[1] <= ROUGH_INPUTS and all(factor.kernel.markov in ROUGH for factor in covariance.factors):
+        return "auto"
+    few = len(X) <= DENSE_PLACES or len(distinct(inputs)[0].X) <= DENSE_PLACES
+    return "low_rank" if few else FEATURES_FIRST
 
 
 def with_neighbours(prior: Prior, theta: Array, precision: Array, *, cap: int) -> Prior | None:

@@ -56,9 +56,9 @@ def label(fitted):
     return None if field is None else field.structure.label
 
 
-@pytest.mark.parametrize("options", ['kernel="matern12"', 'kernel="rbf"', 'kernel="matern52"'])
-@pytest.mark.slow_cases('kernel="matern12"', 'kernel="matern52"')
-def test_few_rows_of_two_inputs_are_all_features(options):
+@pytest.mark.parametrize("options", ['kernel="rbf"', 'kernel="matern52"'])
+@pytest.mark.slow_cases('kernel="matern52"')
+def test_few_rows_of_a_smooth_process_are_all_features(options):
     """Where 500 leave more than a nat; the evidence is that of the prior in full."""
     fitted = plane(options, 0.05)
     assert label(fitted) is None
@@ -66,6 +66,17 @@ def test_few_rows_of_two_inputs_are_all_features(options):
     assert fitted.nats_left < 1.0
     full = plane(f'{options}, approximation="dense"', 0.05)
     assert fitted.evidence == pytest.approx(full.evidence, abs=0.1)
+
+
+@pytest.mark.parametrize("kernel", ["matern12", "matern32"])
+@pytest.mark.filterwarnings("ignore:twice the neighbours")
+@pytest.mark.slow_cases("matern32")
+def test_rough_fields_take_neighbours_from_some_hundred_rows(kernel):
+    """These have the evidence of the prior in full to a nat, and few rows are all features."""
+    chosen, full = (plane(f'kernel="{kernel}"{how}', 0.05) for how in ("", ', approximation="dense"'))
+    assert label(chosen) == "Vecchia"
+    assert chosen.evidence == pytest.approx(full.evidence, abs=1.0)
+    assert label(plane(f'kernel="{kernel}"', 0.05, rows=450)) is None
 
 
 @pytest.mark.parametrize(
