@@ -20,7 +20,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from tobitgp.compiled import library
 from tobitgp.numerics.fronts import FrontalFactor, Fronts, fronts_of
+from tobitgp.priors.compiled_fronts import CompiledFactor, CompiledFronts
+from tobitgp.priors.compiled_sets import add_columns, find_contrasts, slopes_of_pairs
 from tobitgp.priors.kernels import Covariance
 from tobitgp.priors.structure import Inputs
 from tobitgp.typing import Array, IntArray
@@ -43,6 +46,7 @@ class Graph:
     # P, and on the diagonal P + 1.
     pair: np.ndarray
     fronts: Fronts
+    compiled: CompiledFronts  # the same
 
     def chunks(self) -> Iterator[slice]:
         """Places in the order, some at a time."""
@@ -52,6 +56,10 @@ class Graph:
         """Sums over the triangles (n, T) of some knots for each pair, (P,)."""
         sums = np.bincount(self.pair[at].ravel(), triangles.ravel(), len(self.rows) + 2)
         return np.asarray(sums[:-2], dtype=np.float64)
+
+    def factorise(self, values: Array) -> FrontalFactor | CompiledFactor:
+        """Factorise the matrix with ``values`` (P,) of pairs."""
+        return (self.fronts if library.load() is None else self.compiled).factorise(values)
 
 
 @dataclass(frozen=True)
@@ -95,6 +103,8 @@ class Vecchia:
         for at in _chunks(len(graph.rows), 2 * X.shape[1]):
             K[:-2][at] = variance * self.covariance.value_pairs(X[graph.rows[at]], X[graph.columns[at]], parameters)
         K[graph.diagonal] += NUGGET * variance
+        if library.load() is not None:
+            return VecchiaAt(self, variance, parameters, K, *find_contrasts(graph.pair, K, NUGGET * variance))
         contrasts, D, Q = np.ones((len(X), self.neighbours + 1)), np.empty(len(X)), np.zeros(len(graph.rows))
         r, c = np.tril_indices(self.neighbours + 1)
         for at in graph.chunks():
@@ -131,7 +141,7 @@ class VecchiaAt:
         graph = self.structure.graph
         values = self.Q.copy()
         values[graph.diagonal] += lambda2[graph.order]
-        return ConditionedVecchia(self, lambda2, graph.fronts.factorise(values))
+        return ConditionedVecchia(self, lambda2, graph.factorise(values))
 
     def draw(self, draws: int, rng: np.random.Generator) -> Array:
         """Draws of the prior, (N, draws), each knot from its earlier neighbours."""
@@ -153,7 +163,7 @@ class ConditionedVecchia:
 
     prior: VecchiaAt
     lambda2: Array  # (N,)
-    factor: FrontalFactor  # of ``Q + Lambda``
+    factor: FrontalFactor | CompiledFactor  # of ``Q + Lambda``
 
     @property
     def log_det(self) -> float:
@@ -179,6 +189,10 @@ class ConditionedVecchia:
         """``1/2 sum_j signs_j x_j' dK_e x_j - 1/2 tr(R0 dK_e)`` by log sd and the covariance's parameters, (VEC5)."""
         prior, graph = self.prior, self.prior.structure.graph
         S, M = self.factor.solve(U[graph.order]), np.append(self.factor.inverse, [0.0, 0.0])
+        if library.load() is not None:
+            add_columns(graph.rows, graph.columns, S, signs, M)
+            G, by_sd = slopes_of_pairs(graph.pair, prior.K, M, prior.contrasts, prior.D)
+            return np.append(by_sd, self._by_parameters(G))
         signed = signs * S
         for at in _chunks(len(graph.rows), len(signs)):
             M[:-2][at] += np.einsum("pk,pk->p", signed[graph.rows[at]], S[graph.columns[at]])
@@ -222,7 +236,7 @@ class SmoothedVecchia:
     structure: Vecchia
     variance: float
     parameters: Array  # of the covariance
-    factor: FrontalFactor  # of ``Q + Lambda``
+    factor: FrontalFactor | CompiledFactor  # of ``Q + Lambda``
     at_knots: Array  # (N, k)
 
     def at(self, inputs: Inputs, terms: Sequence[int] | None = None) -> tuple[Array, Array]:
@@ -276,7 +290,8 @@ def _graph(points: Array, order: IntArray, near: IntArray) -> Graph:
     found, pair = np.unique(np.append(keys, [N * N, N * N + 1]), return_inverse=True)
     rows, columns = np.divmod(found[:-2], N)
     pair = pair[:-2].reshape(keys.shape).astype(np.int32)
-    return Graph(order, near, rows, columns, np.flatnonzero(rows == columns), pair, fronts_of(points, rows, columns))
+    fronts = fronts_of(points, rows, columns)
+    return Graph(order, near, rows, columns, np.flatnonzero(rows == columns), pair, fronts, CompiledFronts.of(fronts))
 
 
 def _groups(inputs: Inputs, scales: Array, sort: bool = False) -> Iterator[tuple[IntArray, Array]]:
