@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -33,7 +34,7 @@ MANY = 20_000  # knots of a group, above which their order is random
 CHUNK = 1 << 18  # numbers in an array of one step
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Graph:
     """Order of the knots, which neighbours each has, and what that says of the precision; all by place in the order."""
 
@@ -62,11 +63,15 @@ class Graph:
         return (self.fronts if library.load() is None else self.compiled).factorise(values)
 
 
+_GRAPHS: WeakValueDictionary[tuple[int | bytes, ...], Graph] = WeakValueDictionary()  # as long as a process has them
+
+
 @dataclass(frozen=True)
 class Vecchia:
     """A Gaussian process on knots, each group apart, of which each knot knows its nearest earlier ones."""
 
     label: ClassVar = "Vecchia"
+    slow: ClassVar = True
     lead: ClassVar = 0
     inputs: Inputs  # of the knots, (N, d)
     covariance: Covariance
@@ -76,20 +81,30 @@ class Vecchia:
 
     @cached_property
     def graph(self) -> Graph:
-        """Order, neighbours and the pattern of the precision."""
+        """Order, neighbours and the pattern of the precision; that of another process where it must be the same."""
+        scales = self.scales / self.scales[0]  # whatever all are multiplied by, the same knots are near
+        if self.base is not None:
+            return self._new_graph(scales)
+        key = self.neighbours, *(b"" if each is None else each.tobytes() for each in (scales, *self.inputs))
+        known = _GRAPHS.get(key)
+        if known is None:
+            known = _GRAPHS[key] = self._new_graph(scales)
+        return known
+
+    def _new_graph(self, scales: Array) -> Graph:
         first = 0 if self.base is None else len(self.base.inputs.X)
         N, m = len(self.inputs.X), self.neighbours
         further = self.inputs.rows(np.arange(first, N))
-        order = first + np.concatenate([rows[_spread(X)] for rows, X in _groups(further, self.scales, sort=True)])
+        order = first + np.concatenate([rows[_spread(X)] for rows, X in _groups(further, scales, sort=True)])
         if self.base is not None:
             order = np.concatenate([self.base.graph.order, order])
         near = np.full((N, m), -1)
-        for places, X in _groups(self.inputs.rows(order), self.scales):
+        for places, X in _groups(self.inputs.rows(order), scales):
             found = _nearest_earlier(X, m, int(np.searchsorted(places, first)))
             near[places] = np.where(found < 0, -1, places[found])
         if self.base is not None:
             near[:first] = self.base.graph.near
-        points = self.inputs.X[order] / self.scales
+        points = self.inputs.X[order] / scales
         if self.inputs.code is not None:
             points = np.column_stack([points, self.inputs.code[order]])
         return _graph(points, order, near)
