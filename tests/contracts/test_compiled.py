@@ -25,6 +25,7 @@ from tobitgp.likelihoods.noise import NoiseLikelihood
 from tobitgp.likelihoods.two_latents import noise_slopes, tilted_pair
 from tobitgp.priors.kernel_block import greedy_inducing
 from tobitgp.priors.structure import Inputs
+from tobitgp.priors.vecchia import Vecchia
 
 pytestmark = [
     pytest.mark.skipif(library.load() is None, reason="the core is not compiled, or turned off"),
@@ -400,3 +401,32 @@ def test_a_fixed_point_of_both_latents_has_no_quadrature_of_the_pure_package(mon
         want = fitted()
     monkeypatch.setattr(NoiseLikelihood, "tilted", None)
     assert fitted().parts.fitted.evidence == pytest.approx(want.parts.fitted.evidence, abs=1e-7)
+
+
+@pytest.mark.parametrize("kernel", ["matern12", "matern52"])
+def test_neighbours(kernel, rng):
+    """Vecchia's prior in groups, one of which has fewer knots than neighbours."""
+    n = 400
+    inputs = Inputs(rng.uniform(size=(n, 2)), np.where(np.arange(n) < 15, 1, 0))
+    structure = Vecchia(inputs, product((kernel, 2)), 17, np.array([0.2, 0.3]))
+    lambda2, U, signs = rng.uniform(-0.01, 9.0, n), rng.standard_normal((n, 3)), np.array([1.0, -1.0, 1.0])
+    new = Inputs(rng.uniform(size=(7, 2)), np.arange(7) % 2)
+
+    def found():
+        at = structure.at([np.array([0.2, -1.6, -1.2])])
+        given = at.condition(lambda2)
+        smoothed = given.smooth(U).at(new)
+        return at.D, given.log_det, given.variance, given.solve(U), given.gradient(U, signs), *smoothed
+
+    got = found()
+    with without_core():
+        want = found()
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b, rtol=NEAR, atol=NEAR)
+
+
+def test_neighbours_without_a_posterior(rng):
+    structure = Vecchia(Inputs(rng.uniform(size=(60, 2))), product(("matern32", 2)), 9, np.array([0.2, 0.3]))
+    for wrong in (-9.0, np.nan):
+        with pytest.raises(NumericalError, match="not positive definite"):
+            structure.at([np.array([0.2, -1.6, -1.2])]).condition(np.full(60, wrong))

@@ -34,9 +34,12 @@ typedef struct {
     void (*dgemm)(char *, char *, int *, int *, int *, double *, double *, int *, double *, int *, double *, double *, int *);
     void (*dsyrk)(char *, char *, int *, int *, double *, double *, int *, double *, double *, int *);
     void (*dtrmm)(char *, char *, char *, char *, int *, int *, double *, double *, int *, double *, int *);
+    void (*dtrsm)(char *, char *, char *, char *, int *, int *, double *, double *, int *, double *, int *);
+    void (*dsymm)(char *, char *, int *, int *, double *, double *, int *, double *, int *, double *, double *, int *);
     void (*dgemv)(char *, int *, int *, double *, double *, int *, double *, int *, double *, double *, int *);
     void (*dpotrf)(char *, int *, double *, int *, int *);
     void (*dpstrf)(char *, int *, double *, int *, int *, int *, double *, double *, int *);
+    void (*dpotri)(char *, int *, double *, int *, int *);
     void (*dtrtri)(char *, char *, int *, double *, int *, int *);
     void (*dgelss)(int *, int *, int *, double *, int *, double *, int *, double *, double *, int *, double *, int *, int *);
     double (*erfcx)(double, int);
@@ -159,6 +162,26 @@ int condition_chain(Chain *c);
 void carry_columns(const Chain *c, int k, int stride, const double *U, double *mu, double *g);
 void solve_chain(const Chain *c, int k, const double *U, double *out);
 void slope_chain(const Chain *c, int k, const double *U, const double *signs, double *gradient);
+
+/* fronts.c: a sparse matrix as a tree of dense fronts, children before parents */
+typedef struct {
+    int count;
+    const int *start, *edge;       /* (count + 1,), first pivot of each and first of its border ... */
+    const int *border, *into;      /* ... among all borders: later rows, and where these stand in the parent's front */
+    const int *child, *children;   /* (count + 1,), the first child of each among all */
+    const int *entry;              /* (count + 1,), the first entry of each ... */
+    const int *by_front, *at;      /* ... among all: which it is in the pattern, and where it stands in the panel */
+    const long long *panel, *place;/* (count,), where the panel of each begins, and what it passes on */
+    double *panels, *passed;
+    double log_det;
+} Fronts;
+
+/* vecchia.c: sets of a knot and its neighbours */
+typedef struct {
+    long n;
+    int size;        /* neighbours, and the knot itself, which comes last */
+    const int *pair; /* (n, size (size + 1) / 2), the pair at each place of the lower triangle, row by row */
+} Sets;
 
 enum { EP, VI, LAPLACE };
 typedef struct {

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ctypes
 
-BLAS = ("dgemm", "dsyrk", "dtrmm", "dgemv")
-LAPACK = ("dpotrf", "dpstrf", "dtrtri", "dgelss")
+BLAS = ("dgemm", "dsyrk", "dtrmm", "dtrsm", "dsymm", "dgemv")
+LAPACK = ("dpotrf", "dpstrf", "dpotri", "dtrtri", "dgelss")
 SPECIAL = ("erfcx", "log_ndtr", "ndtr", "betainc", "betaincc", "gammainc", "gammaincc")
 
 
@@ -91,6 +91,23 @@ class Places(ctypes.Structure):
         ("n", ctypes.c_long),
         *((name, ctypes.c_void_p) for name in ("left", "right", "from_left", "to_right", "shown")),
     ]
+
+
+class Fronts(ctypes.Structure):
+    """A tree of fronts, as in ``core.h``."""
+
+    _fields_ = [
+        ("count", ctypes.c_int),
+        *((name, ctypes.c_void_p) for name in ("start", "edge", "border", "into", "child", "children")),
+        *((name, ctypes.c_void_p) for name in ("entry", "by_front", "at", "panel", "place", "panels", "passed")),
+        ("log_det", ctypes.c_double),
+    ]
+
+
+class Sets(ctypes.Structure):
+    """Sets of a knot and its neighbours, as in ``core.h``."""
+
+    _fields_ = [("n", ctypes.c_long), ("size", ctypes.c_int), ("pair", ctypes.c_void_p)]
 
 
 class Evaluation(ctypes.Structure):

@@ -22,10 +22,12 @@ from tobitgp.compiled.interface import (
     Block,
     Chain,
     Evaluation,
+    Fronts,
     Noise,
     Places,
     Rows,
     Rule,
+    Sets,
     Tables,
 )
 from tobitgp.errors import user_level
@@ -40,9 +42,11 @@ __all__ = [
     "Block",
     "Chain",
     "Evaluation",
+    "Fronts",
     "Noise",
     "Places",
     "Rows",
+    "Sets",
     "address",
     "load",
     "open_core",
@@ -95,6 +99,7 @@ def _set_up(path: Path) -> Any:
     pointers += [_pointer(cython_lapack, name) for name in LAPACK]
     pointers += [_pointer(cython_special, name) for name in SPECIAL]
     library.held = []
+    library.slope_sets.restype, library.sets_scratch.restype = ctypes.c_double, ctypes.c_long
     library.setup((ctypes.c_void_p * len(pointers))(*pointers), ctypes.byref(_tables(library.held)))
     return library
 

@@ -14,10 +14,12 @@ from tobitgp.inference.evidence import precisions_of
 from tobitgp.inference.feature_posterior import FeaturePosterior, Settled
 from tobitgp.inference.fixed_point import FeatureModel, Kept, settle
 from tobitgp.inference.hyperparameters import Parameters
-from tobitgp.inference.method import Method
+from tobitgp.inference.method import Method, loosened
 from tobitgp.inference.partitioned import PartitionedRows
+from tobitgp.inference.principal_axes import definite, principal_axes, principal_root
+from tobitgp.inference.sites_near import SitesNear, mirrored
 from tobitgp.likelihoods.row_terms import Likelihood
-from tobitgp.priors.structure import Block
+from tobitgp.priors.structure import Block, StructuredTerm
 from tobitgp.typing import Array, BoolArray
 
 INFEASIBLE = 1e12
@@ -54,6 +56,7 @@ class Objective:
     iterations: int = 0
     failures: int = 0  # evaluations of which the fixed point was given up
     failed_around: int = 0  # the same, of points that are only differenced
+    near: SitesNear | None = None  # sites around where differences were last taken, if an iteration is long
     model: FeatureModel = field(init=False)
 
     def __post_init__(self) -> None:
@@ -71,6 +74,11 @@ class Objective:
         return self.failed_around > self._may_fail
 
     @property
+    def is_slow(self) -> bool:
+        """Whether an iteration takes so long that its start is worth a prediction."""
+        return any(isinstance(block, StructuredTerm) and block.knots.structure.slow for block in self.blocks)
+
+    @property
     def _from_flat(self) -> bool:
         return self.kept is not None and self.kept.from_flat
 
@@ -84,9 +92,9 @@ class Objective:
         theta[self.parameters.free] = free
         return theta
 
-    def settle_from(self, free: Array, data: PartitionedRows, *, slopes: bool = False) -> Settled:
-        """Fixed point at ``free`` from the sites of the rows given, converged or not."""
-        return settle(self.model, data, self.theta(free), self.method, slopes=slopes)
+    def settle_from(self, free: Array, data: PartitionedRows, *, slopes: bool = False, tol: float = 0.0) -> Settled:
+        """Fixed point at ``free`` from the sites of the rows given, converged or not, to ``tol`` if that is coarser."""
+        return settle(self.model, data, self.theta(free), loosened(self.method, tol), slopes=slopes)
 
     def retried(self, found: Settled, free: Array, data: PartitionedRows, *, slopes: bool = False) -> Settled:
         """The same from flat sites, where those given did not converge."""
@@ -108,7 +116,10 @@ class Objective:
             and np.array_equal(last.theta, self.theta(free))
         ):
             return last
-        found = self.settle_from(free, self.data, slopes=slopes)
+        start = self.data
+        if self.near is not None and last is not None and np.array_equal(last.theta, self.theta(self.near.free)):
+            start = self.near.at(free)
+        found = self.settle_from(free, start, slopes=slopes)
         found = self.retried(found, free, self.data, slopes=slopes)
         self.evaluations += 1
         self.iterations += found.iterations
@@ -145,12 +156,11 @@ class Objective:
 
 
 _WIDTHS = 0.02, 0.002, 0.0002  # of differences, in log parameters
+_LOOSE = 1e-5  # how far sites converge where an iteration is long
 _DROP, _AGREED = 2.0, 0.05  # nats over a step, above which these have to agree with the curvature to such a share
 _NARROWINGS, _LEAST_SHARE, _MOST_SHARE = 12, 0.05, 0.5  # of steps
 _SAME = 0.9  # of the gain that a wider difference promises
 _PART = 0.2  # of a standard deviation
-_NOTHING = 1e-14  # of the largest variance
-_ROUNDING = 1e-13  # of the largest curvature
 _SHORTEST = 0.1
 
 
@@ -162,9 +172,18 @@ def curvature(objective: Objective, free: Array, width: float) -> tuple[Array, A
     """
     here, k = objective.density(objective.settle(free, slopes=True)), len(free)
     H, steps, wide = np.empty((k, k)), np.full(k, width), np.arange(k)
+    data = objective.data
     for _ in range(_NARROWINGS):
         some = steps[wide, None] * np.eye(k)[wide]
-        V, G = _differenced(objective, [*(free - some), *(free + some)])
+        if objective.is_slow:
+            above = _settled(objective, free + some, [data] * len(some), _LOOSE)
+            starts = [data if one is None else mirrored(data, one.data) for one in above]
+            found = [*_settled(objective, free - some, starts, _LOOSE), *above]
+            if len(wide) == k:
+                objective.near = SitesNear.between(free, data, steps, *np.split(np.array(found), 2))
+        else:
+            found = _settled(objective, [*(free - some), *(free + some)], [data] * (2 * len(some)))
+        V, G = _density(objective, found, k)
         V, G = V.reshape(2, -1), G.reshape(2, -1, k)
         H[wide] = (G[0] - G[1]) / (2.0 * steps[wide, None])
         drop, quadratic = here - V.mean(axis=0), 0.5 * steps[wide] ** 2 * H[wide, wide]
@@ -181,69 +200,49 @@ def curvature(objective: Objective, free: Array, width: float) -> tuple[Array, A
 def refined_root(objective: Objective, free: Array, root: Array) -> Array:
     """The root of the inverse curvature, (k_free, k_open), by steps of a part of a standard deviation to one side."""
     here = objective.gradient(objective.settle(free, slopes=True))
-    H = (here - _differenced(objective, list(free + _PART * root.T))[1]) @ root / _PART
+    points = free + _PART * root.T
+    found = _settled(objective, points, [objective.data] * len(points))
+    H = (here - _density(objective, found, len(free))[1]) @ root / _PART
     if not np.isfinite(H).all():
         raise NumericalError("A point next to the maximum has no posterior.")
     return np.asarray(root @ principal_root(0.5 * (H + H.T)), dtype=np.float64)
 
 
-def _differenced(objective: Objective, points: Sequence[Array]) -> tuple[Array, Array]:
-    """Values (n,) and gradients (n, k_free) at several points, from the sites last found; -inf and NaN without any."""
-    data, n_features = objective.data, 0 if objective.last is None else objective.last.row_features
+def _settled(
+    objective: Objective, points: Sequence[Array], starts: Sequence[PartitionedRows], tol: float = 0.0
+) -> list[Settled | None]:
+    """Fixed points at several points, each from some sites and converged to ``tol`` at most; None without any."""
+    n_features = 0 if objective.last is None else objective.last.row_features
 
-    def at(point: Array) -> Settled | None:
+    def at(place: tuple[Array, PartitionedRows]) -> Settled | None:
         try:
-            return objective.settle_from(point, data, slopes=True)
+            return objective.settle_from(*place, slopes=True, tol=tol)
         except NumericalError:
             return None
 
-    found = map_independent(at, points, heavy=is_heavy(data.n, n_features))
-    for i, (one, point) in enumerate(zip(found, points, strict=True)):
+    places = list(zip(points, starts, strict=True))
+    found = map_independent(at, places, heavy=is_heavy(objective.data.n, n_features))
+    for i, (one, (point, start)) in enumerate(zip(found, places, strict=True)):
         if one is not None and not one.converged:
-            found[i] = one = objective.retried(one, point, data, slopes=True)
+            found[i] = one = objective.retried(one, point, start, slopes=True)
             if not one.converged:  # nor would the rest be
                 break
     objective.evaluations += len(points)
     objective.iterations += sum(one.iterations for one in found if one is not None)
     objective.failed_around += sum(not one.converged for one in found if one is not None)
-    none = -np.inf, np.full(len(points[0]), np.nan)
+    return list(found)
+
+
+def _density(objective: Objective, found: Sequence[Settled | None], k: int) -> tuple[Array, Array]:
+    """Values (n,) and gradients (n, k) there; -inf and NaN where there is none."""
+    none = -np.inf, np.full(k, np.nan)
     ends = [none if one is None else (objective.density(one), objective.gradient(one)) for one in found]
     return np.array([value for value, _ in ends]), np.array([gradient for _, gradient in ends])
 
 
 def whitening(objective: Objective, free: Array) -> Array:
     """Matrix T (k_free, k_free) such that in ``free + T z`` the curvature at ``free`` is about one."""
-    return np.linalg.inv(np.linalg.cholesky(_definite(curvature(objective, free, _WIDTHS[0])[0]))).T
-
-
-def _definite(H: Array) -> Array:
-    """Nearest matrix with eigenvalues of at least a twentieth, or of the rounding error of the largest."""
-    if not len(H):
-        return H
-    values, vectors = np.linalg.eigh(H)
-    return (vectors * np.maximum(values, max(0.05, _ROUNDING * values[-1]))) @ vectors.T
-
-
-def principal_root(H: Array) -> Array:
-    """``T`` with ``T T' = H^-1``, made definite, along its principal axes, signs fixed by each axis's largest entry."""
-    if not len(H):
-        return H
-    values, vectors = np.linalg.eigh(_definite(H))
-    return _signed(vectors) / np.sqrt(values)
-
-
-def principal_axes(V: Array) -> Array:
-    """``T`` with ``T T' = V``, the longest axis first; none for directions that ``V`` leaves out."""
-    if not len(V):
-        return V
-    values, vectors = (found[..., ::-1] for found in np.linalg.eigh(V))
-    open_ = values > _NOTHING * values[0]
-    axes = _signed(vectors[:, open_]) * np.sqrt(values[open_])
-    return np.where(V.diagonal()[:, None] > 0.0, axes, 0.0)
-
-
-def _signed(vectors: Array) -> Array:
-    return np.asarray(vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]))
+    return np.linalg.inv(np.linalg.cholesky(definite(curvature(objective, free, _WIDTHS[0])[0]))).T
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,6 +190,7 @@ FEW_DIMENSIONS = 10  # up to which hyper-parameters are averaged whatever the nu
 MOST_WORK = 1_100_000  # rows times nodes with more hyper-parameters
 MOST_NUMBERS = 10**8  # of posteriors at all points, in one matrix of features each, of which four are held
 LOOSE = 1e-4
+LOOSE_NEAR = 1e-3  # where sites start from what those at other points predict: moves means by less than 1e-3 of their sd
 NEAR = 0.5
 
 
@@ -283,12 +284,15 @@ def _integrate(
     objective, T = maximum.objective, maximum.root
     k = T.shape[1]
     z, design = central_composite(k, search.last.written(hyper="maximize"))
-    rough = replace(objective, method=loosened(search.method, LOOSE))
+    near = objective.near
+    rough = replace(objective, method=loosened(search.method, LOOSE if near is None else LOOSE_NEAR))
+    known: list[tuple[Array, PartitionedRows]] = []
 
     def at(point: Array) -> tuple[FeaturePosterior, float] | None:
         free, here = search.parameters.clip(maximum.free + T @ point), rough
         try:
-            found = here.settle_from(free, objective.data)
+            found = here.settle_from(free, objective.data if near is None else near.at(free))
+            known.append((free, found.data))
             if evidence.nats_left(found.posterior) > 10.0 * NATS:
                 blocks = search.chosen(
                     search.prior, found.theta, search.precisions(found.data), objective.data, search.cap
@@ -304,7 +308,10 @@ def _integrate(
         return (without_rows(following(asked), held), objective.density(p)) if p.converged and asked.converged else None
 
     heavy = is_heavy(search.data.n, centre.layout.row_features)
-    found = [(centre, objective.density(pilot)), *map_independent(at, list(z[1:]), heavy=heavy)]
+    found = [(centre, objective.density(pilot))]
+    for sphere in np.split(z[1:], np.flatnonzero(np.diff(np.linalg.norm(z[1:], axis=1)) > NEAR) + 1):
+        found += map_independent(at, list(sphere), heavy=heavy)
+        near = near and near.bent(known)
     kept = [(*p, d) for p, d in zip(found, design, strict=True) if p is not None]
     points, log_density, weight = [p for p, _, _ in kept], *np.array([pair for _, *pair in kept]).T
     if len(kept) < len(found):

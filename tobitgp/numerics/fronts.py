@@ -24,7 +24,7 @@ from scipy.linalg import blas, lapack
 from tobitgp.errors import NumericalError
 from tobitgp.typing import Array, BoolArray, IntArray
 
-FEW = 100  # rows that are not divided further
+FEW = 50  # rows that are not divided further
 
 
 @dataclass(frozen=True, slots=True)

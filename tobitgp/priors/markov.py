@@ -140,6 +140,7 @@ class Markov:
     """A sum of processes of one input, one for every group where there are groups."""
 
     label: ClassVar = "Markov"
+    slow: ClassVar = False
     inputs: Inputs  # of the knots, (N, 1), in any order
     terms: tuple[Covariance, ...]
     order: IntArray = field(init=False, repr=False, compare=False)  # (N,), knots by group and input

@@ -107,6 +107,10 @@ class Structure(Protocol):
         """Its name in tables."""
 
     @property
+    def slow(self) -> bool:
+        """Whether conditioning on sites takes far longer than a visit to the rows."""
+
+    @property
     def inputs(self) -> Inputs:
         """Inputs of the knots, (N, d): distinct in inputs and group together."""
 

@@ -17,10 +17,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 
+from tobitgp.compiled import library
 from tobitgp.numerics.fronts import FrontalFactor, Fronts, fronts_of
+from tobitgp.priors.compiled_fronts import CompiledFactor, CompiledFronts
+from tobitgp.priors.compiled_sets import add_columns, find_contrasts, slopes_of_pairs
 from tobitgp.priors.kernels import Covariance
 from tobitgp.priors.structure import Inputs
 from tobitgp.typing import Array, IntArray
@@ -30,7 +34,7 @@ MANY = 20_000  # knots of a group, above which their order is random
 CHUNK = 1 << 18  # numbers in an array of one step
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Graph:
     """Order of the knots, which neighbours each has, and what that says of the precision; all by place in the order."""
 
@@ -43,6 +47,7 @@ class Graph:
     # P, and on the diagonal P + 1.
     pair: np.ndarray
     fronts: Fronts
+    compiled: CompiledFronts  # the same
 
     def chunks(self) -> Iterator[slice]:
         """Places in the order, some at a time."""
@@ -53,12 +58,20 @@ class Graph:
         sums = np.bincount(self.pair[at].ravel(), triangles.ravel(), len(self.rows) + 2)
         return np.asarray(sums[:-2], dtype=np.float64)
 
+    def factorise(self, values: Array) -> FrontalFactor | CompiledFactor:
+        """Factorise the matrix with ``values`` (P,) of pairs."""
+        return (self.fronts if library.load() is None else self.compiled).factorise(values)
+
+
+_GRAPHS: WeakValueDictionary[tuple[int | bytes, ...], Graph] = WeakValueDictionary()  # as long as a process has them
+
 
 @dataclass(frozen=True)
 class Vecchia:
     """A Gaussian process on knots, each group apart, of which each knot knows its nearest earlier ones."""
 
     label: ClassVar = "Vecchia"
+    slow: ClassVar = True
     lead: ClassVar = 0
     inputs: Inputs  # of the knots, (N, d)
     covariance: Covariance
@@ -68,20 +81,30 @@ class Vecchia:
 
     @cached_property
     def graph(self) -> Graph:
-        """Order, neighbours and the pattern of the precision."""
+        """Order, neighbours and the pattern of the precision; that of another process where it must be the same."""
+        scales = self.scales / self.scales[0]  # whatever all are multiplied by, the same knots are near
+        if self.base is not None:
+            return self._new_graph(scales)
+        key = self.neighbours, *(b"" if each is None else each.tobytes() for each in (scales, *self.inputs))
+        known = _GRAPHS.get(key)
+        if known is None:
+            known = _GRAPHS[key] = self._new_graph(scales)
+        return known
+
+    def _new_graph(self, scales: Array) -> Graph:
         first = 0 if self.base is None else len(self.base.inputs.X)
         N, m = len(self.inputs.X), self.neighbours
         further = self.inputs.rows(np.arange(first, N))
-        order = first + np.concatenate([rows[_spread(X)] for rows, X in _groups(further, self.scales, sort=True)])
+        order = first + np.concatenate([rows[_spread(X)] for rows, X in _groups(further, scales, sort=True)])
         if self.base is not None:
             order = np.concatenate([self.base.graph.order, order])
         near = np.full((N, m), -1)
-        for places, X in _groups(self.inputs.rows(order), self.scales):
+        for places, X in _groups(self.inputs.rows(order), scales):
             found = _nearest_earlier(X, m, int(np.searchsorted(places, first)))
             near[places] = np.where(found < 0, -1, places[found])
         if self.base is not None:
             near[:first] = self.base.graph.near
-        points = self.inputs.X[order] / self.scales
+        points = self.inputs.X[order] / scales
         if self.inputs.code is not None:
             points = np.column_stack([points, self.inputs.code[order]])
         return _graph(points, order, near)
@@ -95,6 +118,8 @@ class Vecchia:
         for at in _chunks(len(graph.rows), 2 * X.shape[1]):
             K[:-2][at] = variance * self.covariance.value_pairs(X[graph.rows[at]], X[graph.columns[at]], parameters)
         K[graph.diagonal] += NUGGET * variance
+        if library.load() is not None:
+            return VecchiaAt(self, variance, parameters, K, *find_contrasts(graph.pair, K, NUGGET * variance))
         contrasts, D, Q = np.ones((len(X), self.neighbours + 1)), np.empty(len(X)), np.zeros(len(graph.rows))
         r, c = np.tril_indices(self.neighbours + 1)
         for at in graph.chunks():
@@ -131,7 +156,7 @@ class VecchiaAt:
         graph = self.structure.graph
         values = self.Q.copy()
         values[graph.diagonal] += lambda2[graph.order]
-        return ConditionedVecchia(self, lambda2, graph.fronts.factorise(values))
+        return ConditionedVecchia(self, lambda2, graph.factorise(values))
 
     def draw(self, draws: int, rng: np.random.Generator) -> Array:
         """Draws of the prior, (N, draws), each knot from its earlier neighbours."""
@@ -153,7 +178,7 @@ class ConditionedVecchia:
 
     prior: VecchiaAt
     lambda2: Array  # (N,)
-    factor: FrontalFactor  # of ``Q + Lambda``
+    factor: FrontalFactor | CompiledFactor  # of ``Q + Lambda``
 
     @property
     def log_det(self) -> float:
@@ -179,6 +204,10 @@ class ConditionedVecchia:
         """``1/2 sum_j signs_j x_j' dK_e x_j - 1/2 tr(R0 dK_e)`` by log sd and the covariance's parameters, (VEC5)."""
         prior, graph = self.prior, self.prior.structure.graph
         S, M = self.factor.solve(U[graph.order]), np.append(self.factor.inverse, [0.0, 0.0])
+        if library.load() is not None:
+            add_columns(graph.rows, graph.columns, S, signs, M)
+            G, by_sd = slopes_of_pairs(graph.pair, prior.K, M, prior.contrasts, prior.D)
+            return np.append(by_sd, self._by_parameters(G))
         signed = signs * S
         for at in _chunks(len(graph.rows), len(signs)):
             M[:-2][at] += np.einsum("pk,pk->p", signed[graph.rows[at]], S[graph.columns[at]])
@@ -222,7 +251,7 @@ class SmoothedVecchia:
     structure: Vecchia
     variance: float
     parameters: Array  # of the covariance
-    factor: FrontalFactor  # of ``Q + Lambda``
+    factor: FrontalFactor | CompiledFactor  # of ``Q + Lambda``
     at_knots: Array  # (N, k)
 
     def at(self, inputs: Inputs, terms: Sequence[int] | None = None) -> tuple[Array, Array]:
@@ -276,7 +305,8 @@ def _graph(points: Array, order: IntArray, near: IntArray) -> Graph:
     found, pair = np.unique(np.append(keys, [N * N, N * N + 1]), return_inverse=True)
     rows, columns = np.divmod(found[:-2], N)
     pair = pair[:-2].reshape(keys.shape).astype(np.int32)
-    return Graph(order, near, rows, columns, np.flatnonzero(rows == columns), pair, fronts_of(points, rows, columns))
+    fronts = fronts_of(points, rows, columns)
+    return Graph(order, near, rows, columns, np.flatnonzero(rows == columns), pair, fronts, CompiledFronts.of(fronts))
 
 
 def _groups(inputs: Inputs, scales: Array, sort: bool = False) -> Iterator[tuple[IntArray, Array]]:
