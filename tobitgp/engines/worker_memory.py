@@ -18,7 +18,7 @@ _TRIM, _MMAP = 2**28, 2**25  # within a task
 _DEFAULT_MMAP = 2**17
 
 
-class _Hold:
+class _PageHold:
     """Freed pages stay for as long as any thread of this process needs it."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class _Hold:
                 _set(int(trim or 0), int(mmap or _DEFAULT_MMAP))
 
 
-_hold = _Hold()
+_hold = _PageHold()
 
 
 def keep_pages() -> AbstractContextManager[None]:

@@ -176,11 +176,12 @@ def curvature(objective: Objective, free: Array, width: float) -> tuple[Array, A
     for _ in range(_NARROWINGS):
         some = steps[wide, None] * np.eye(k)[wide]
         if objective.is_slow:
-            above = _settled(objective, free + some, [data] * len(some), _LOOSE)
+            above = _settled(objective, [*(free + some)], [data] * len(some), _LOOSE)
             starts = [data if one is None else mirrored(data, one.data) for one in above]
-            found = [*_settled(objective, free - some, starts, _LOOSE), *above]
+            below = _settled(objective, [*(free - some)], starts, _LOOSE)
+            found = [*below, *above]
             if len(wide) == k:
-                objective.near = SitesNear.between(free, data, steps, *np.split(np.array(found), 2))
+                objective.near = SitesNear.between(free, data, steps, below, above)
         else:
             found = _settled(objective, [*(free - some), *(free + some)], [data] * (2 * len(some)))
         V, G = _density(objective, found, k)
@@ -200,7 +201,7 @@ def curvature(objective: Objective, free: Array, width: float) -> tuple[Array, A
 def refined_root(objective: Objective, free: Array, root: Array) -> Array:
     """The root of the inverse curvature, (k_free, k_open), by steps of a part of a standard deviation to one side."""
     here = objective.gradient(objective.settle(free, slopes=True))
-    points = free + _PART * root.T
+    points = [*(free + _PART * root.T)]
     found = _settled(objective, points, [objective.data] * len(points))
     H = (here - _density(objective, found, len(free))[1]) @ root / _PART
     if not np.isfinite(H).all():

@@ -190,7 +190,7 @@ FEW_DIMENSIONS = 10  # up to which hyper-parameters are averaged whatever the nu
 MOST_WORK = 1_100_000  # rows times nodes with more hyper-parameters
 MOST_NUMBERS = 10**8  # of posteriors at all points, in one matrix of features each, of which four are held
 LOOSE = 1e-4
-LOOSE_NEAR = 1e-3  # where sites start from what those at other points predict: moves means by less than 1e-3 of their sd
+LOOSE_NEAR = 1e-3  # where sites start from predicted ones: moves means by less than 1e-3 of their sd
 NEAR = 0.5
 
 
@@ -308,8 +308,11 @@ def _integrate(
         return (without_rows(following(asked), held), objective.density(p)) if p.converged and asked.converged else None
 
     heavy = is_heavy(search.data.n, centre.layout.row_features)
-    found = [(centre, objective.density(pilot))]
-    for sphere in np.split(z[1:], np.flatnonzero(np.diff(np.linalg.norm(z[1:], axis=1)) > NEAR) + 1):
+    found: list[tuple[FeaturePosterior, float] | None] = [(centre, objective.density(pilot))]
+    spheres = [z[1:]]
+    if near is not None:  # the sites at the inner points say how those at the outer ones bend
+        spheres = np.split(z[1:], np.flatnonzero(np.diff(np.linalg.norm(z[1:], axis=1)) > NEAR) + 1)
+    for sphere in spheres:
         found += map_independent(at, list(sphere), heavy=heavy)
         near = near and near.bent(known)
     kept = [(*p, d) for p, d in zip(found, design, strict=True) if p is not None]

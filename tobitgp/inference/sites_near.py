@@ -30,7 +30,12 @@ class SitesNear:
 
     @classmethod
     def between(
-        cls, free: Array, data: PartitionedRows, steps: Array, below: Sequence[Settled | None], above: Sequence[Settled | None]
+        cls,
+        free: Array,
+        data: PartitionedRows,
+        steps: Array,
+        below: Sequence[Settled | None],
+        above: Sequence[Settled | None],
     ) -> SitesNear | None:
         """From fixed points a step (k,) below and above each parameter; None where one is lacking."""
         slopes = []

@@ -98,7 +98,7 @@ class CompiledFactor:
         return entries
 
     def quadratic_forms(self, rows: IntArray, values: Array) -> Array:
-        """``b' Q^-1 b`` for n vectors ``b`` with ``values`` (n, k) in some ``rows`` (n, k) and zeros elsewhere, (n,)."""
+        """``b' Q^-1 b``, (n,), for vectors ``b`` with ``values`` (n, k) in some ``rows`` (n, k) and zeros elsewhere."""
         tree, factors = self.fronts.tree, []
         for front, start in zip(tree.fronts, self.fronts.arrays["panel"], strict=True):
             p, u = front.stop - front.start, len(front.border)

@@ -12,7 +12,7 @@ from tobitgp.priors.compiled_fronts import pointers
 from tobitgp.typing import Array, IntArray
 
 
-class Contrasts(NamedTuple):
+class NeighbourContrasts(NamedTuple):
     """What each knot owes its neighbours, (VEC1)."""
 
     q: Array  # (N, m + 1), ``(-b_i, 1)``
@@ -20,12 +20,12 @@ class Contrasts(NamedTuple):
     Q: Array  # (P,), precisions of pairs
 
 
-def find_contrasts(pair: np.ndarray, K: Array, least: float) -> Contrasts:
+def find_contrasts(pair: np.ndarray, K: Array, least: float) -> NeighbourContrasts:
     """From the pairs of each set, (N, T), and covariances of pairs, (P + 2,); no variance is below ``least``."""
     sets, scratch = _described(pair)
     q, D, Q = np.empty((sets.n, sets.size)), np.empty(sets.n), np.zeros(len(K))
     library.load().fix_sets(ctypes.byref(sets), *pointers(K), ctypes.c_double(least), *pointers(q, D, Q, scratch))
-    return Contrasts(q, D, Q[:-2])
+    return NeighbourContrasts(q, D, Q[:-2])
 
 
 def slopes_of_pairs(pair: np.ndarray, K: Array, M: Array, contrasts: Array, D: Array) -> tuple[Array, float]:

@@ -14,13 +14,13 @@ A = np.array([[2.0, 0.5], [0.5, 3.0]])
 class Quadratic:
     """An objective with the curvature A, and no posterior further from its maximum than some distance."""
 
-    unreliable, _may_fail = Objective.unreliable, Objective._may_fail
+    unreliable, _may_fail, is_slow = Objective.unreliable, Objective._may_fail, False
 
     def __init__(self, reach):
         self.reach, self.data, self.last, self.evaluations, self.iterations = reach, SimpleNamespace(n=1), None, 0, 0
         self.failed_around = 0
 
-    def settle_from(self, free, data, *, slopes=False):
+    def settle_from(self, free, data, *, slopes=False, tol=0.0):
         if np.abs(free).max() > self.reach:
             raise NumericalError("A matrix is not positive definite.")
         return SimpleNamespace(free=free, iterations=1, converged=True)
@@ -74,7 +74,7 @@ class Failing(Ascended):
 
     retries = 0
 
-    def settle_from(self, free, data, *, slopes=False):
+    def settle_from(self, free, data, *, slopes=False, tol=0.0):
         return SimpleNamespace(free=free, iterations=1, converged=False)
 
     def retried(self, found, free, data, *, slopes=False):
