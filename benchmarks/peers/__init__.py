@@ -34,7 +34,7 @@ PEERS = (
     Peer("tobitgp (ep)", f"{AXES['rows'].names} {_TERMS} {_GROUPS} {_INPUTS}", tobit.process()),
     Peer("tobitgp (ep, pure Python)", "P1 P2 P3 P4 A1", tobit.process(pure=True)),
     Peer("tobitgp (ep), with the interaction", "P3", tobit.process(told="gp(x1, x3) + gp(x2) + gp(x4)")),
-    Peer("tobitgp (ep, maximum)", "P1 P2 P3 A1", tobit.process(maximise=True)),
+    Peer("tobitgp (ep, maximum)", "P1 P2 P3 A1 R4 R5", tobit.process(maximise=True)),
     Peer("tobitgp (laplace)", "P1 P2 P3 P4", tobit.process(method="laplace")),
     Peer("tobitgp (vi)", "P1 P2 P3", tobit.process(method="vi")),
     Peer("tobitgp (ep, Vecchia)", "R6", tobit.process("vecchia")),

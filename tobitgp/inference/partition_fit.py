@@ -190,7 +190,7 @@ FEW_DIMENSIONS = 10  # up to which hyper-parameters are averaged whatever the nu
 MOST_WORK = 1_100_000  # rows times nodes with more hyper-parameters
 MOST_NUMBERS = 10**8  # of posteriors at all points, in one matrix of features each, of which four are held
 LOOSE = 1e-4
-LOOSE_NEAR = 1e-3  # where sites start from predicted ones: moves means by less than 1e-3 of their sd
+LOOSE_NEAR = 1e-3  # where sites start from predicted ones: moves means by less than 0.01 of their sd
 NEAR = 0.5
 
 

@@ -264,3 +264,12 @@ def test_inputs_whose_distances_are_no_numbers_have_fewer_neighbours():
     near = module._nearest_earlier(X, 2, 1)
     assert near[:3].tolist() == [[-1, -1], [0, -1], [1, 0]]
     assert (near < np.arange(5)[:, None]).all()
+
+
+def test_processes_with_the_same_shape_of_length_scales_share_their_graph(rng):
+    """Length-scales in the same proportion leave the order and the neighbours as they are."""
+    inputs, covariance, _ = exponential(rng)
+    one, same, other = (Vecchia(inputs, covariance, 10, np.array(s)) for s in ([0.4, 0.6], [0.8, 1.2], [0.4, 0.8]))
+    assert one.graph is same.graph
+    assert one.graph is not other.graph
+    assert (one.graph.near != other.graph.near).any()
