@@ -113,7 +113,7 @@ class Predicted:
         self.share, self.mean, self.sd, self.limit = np.exp(log_weight - self.log_total), mean, sd, limit
 
     def log_probability(self, lower: Any, upper: Any) -> Any:
-        """Of an interval below the limits."""
+        """Return the log probability of an interval below the limits."""
         low, high = ((np.minimum(end, self.limit) - self.mean) / self.sd for end in (lower, upper))
         outside = log_ndtr((self.limit - self.mean) / self.sd)
         flip = low > 0  # the shorter tail has the digits
@@ -122,13 +122,13 @@ class Predicted:
         return logsumexp(inside - outside, b=self.share, axis=0)
 
     def expectation(self) -> Any:
-        """Of the value, below the limits."""
+        """Return the expectation of the value, given that it is below the limit."""
         z = (self.limit - self.mean) / self.sd
         ratio = np.exp(-0.5 * z**2 - log_ndtr(z)) / np.sqrt(2 * np.pi)
         return np.sum(self.share * (self.mean - self.sd * ratio), axis=0)
 
     def cdf(self, value: Any) -> Any:
-        """At values below the limits."""
+        """Return the distribution function at values below the limits."""
         z, end = (value - self.mean) / self.sd, (self.limit - self.mean) / self.sd
         return np.sum(self.share * np.exp(log_ndtr(z) - log_ndtr(end)), axis=0)
 
