@@ -187,10 +187,11 @@ def warn_without_errors(fit: MixtureFit, V: Array) -> None:
     unknown = np.isnan(np.diag(V)) & ~held
     notes = []
     if held.any():
+        other = "" if isinstance(fit.model, Bayes) else ", or use method='vbcm'"
         notes.append(
             f"At the bound of the search, and without standard error: {', '.join(names[held])}. The standard "
-            f"errors of the others treat these values as known. The likelihood increases beyond the bound. Fit "
-            f"fewer components, or use method='vbcm'."
+            f"errors of the others treat these values as known. The objective increases beyond the bound. Fit "
+            f"fewer components{other}."
         )
     if unknown.any():
         remedy = " Components that are similar or almost empty have no standard errors. Fit fewer." if fit.k > 1 else ""

@@ -130,7 +130,9 @@ class Bayes:
     def free(self, state: MixtureState) -> BoolArray:
         """Which coordinates, flat, are estimated: not the weight of a single component, nor estimates at a bound."""
         free = np.ones(len(state.flat()), dtype=np.bool_)
-        free[: len(state.weights)] = self.weights.free(state.weights)
+        m = len(state.weights)
+        free[:m] = self.weights.free(state.weights)
+        free[m : m + state.components.size] = ~self.family.held_posterior(state.components).ravel()
         return free
 
     def directions(self, state: MixtureState, unit: Array) -> Array:

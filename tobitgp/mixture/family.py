@@ -25,6 +25,11 @@ _ROUNDING, _AT_BOUND = 1e-12, 1e-9
 NEARLY = 0.05  # of a spread, up to which a component is as narrow as a bound has it
 
 
+def at_bound(values: Array, low: Array | float, high: Array | float) -> BoolArray:
+    """Which values are at a bound, up to rounding."""
+    return np.asarray((values <= low + _AT_BOUND) | (values >= high - _AT_BOUND))
+
+
 class ComponentDistribution(ABC):
     """Distributions of a value under K components; values may also be (K, n)."""
 
@@ -292,8 +297,11 @@ class MixtureFamily(ABC):
 
     def held(self, theta: Array, floor: Floor) -> BoolArray:
         """Which point estimates (D, K) are at a bound."""
-        low, high = self.bounds(theta, floor)
-        return np.asarray((theta <= low + _AT_BOUND) | (theta >= high - _AT_BOUND))
+        return at_bound(theta, *self.bounds(theta, floor))
+
+    def held_posterior(self, q: Array) -> BoolArray:
+        """Which coordinates of posteriors (P, K) are point estimates at a bound."""
+        return np.zeros(q.shape, dtype=np.bool_)
 
     def narrow(self, theta: Array, floor: Floor) -> BoolArray:
         """Which components (K,) a bound alone keeps from closing in on a value, where a density has no bound."""

@@ -41,7 +41,7 @@ def gamma_divergence(a: Array, b: Array, a0: Array | float, b0: Array | float) -
 
 def gamma_information(a: Array, b: Array) -> Array:
     """Fisher's information of shape and rate, (2, 2, K)."""
-    return np.stack([np.stack([polygamma(1, a), -1.0 / b]), np.stack([-1.0 / b, a / (b * b)])])
+    return np.stack([np.stack([polygamma(1, a), -1.0 / b]), np.stack([-1.0 / b, a / b / b])])
 
 
 def _none() -> Array:
@@ -91,7 +91,7 @@ class ComponentPrior:
 
     def information(self, rates: Array, k: int) -> Array:
         """Fisher's information of the posteriors' rates, (H,)."""
-        return np.asarray(self.posterior_shape(k) / rates**2)
+        return np.asarray(self.posterior_shape(k) / rates / rates)
 
 
 def learning(values: Array, learnt: tuple[int, ...], power: tuple[float, ...], size: Array) -> ComponentPrior:

@@ -20,6 +20,7 @@ from tobitgp.mixture.family import (
     MixtureFamily,
     RowStatistics,
     Sums,
+    at_bound,
 )
 from tobitgp.mixture.mixture_priors import ComponentPrior, gamma_divergence, gamma_information, learning
 from tobitgp.mixture.mixture_rows import Floor, MixtureRows, MixtureUnits, Support, WorkingRows
@@ -277,6 +278,12 @@ class Weibull(MixtureFamily):
     def bounds(self, theta: Array, floor: Floor) -> tuple[Array, Array]:
         """There is no floor: shapes are held between .01 and 100."""
         return np.array([[-np.inf], [SMALLEST_SHAPE]]), np.array([[np.inf], [LARGEST_SHAPE]])
+
+    def held_posterior(self, q: Array) -> BoolArray:
+        """The shape has no posterior."""
+        held = np.zeros(q.shape, dtype=np.bool_)
+        held[2] = at_bound(q[2], SMALLEST_SHAPE, LARGEST_SHAPE)
+        return held
 
     def narrow(self, theta: Array, floor: Floor) -> BoolArray:
         return np.asarray(np.log(theta[1]) >= np.log(LARGEST_SHAPE) - NEARLY)

@@ -624,6 +624,18 @@ def test_draws_leave_alone_what_stands_at_its_bound():
         assert res.summary_frame()["std err"].notna().sum() == 5
 
 
+@pytest.mark.parametrize("method", ["em", "vbcm"])
+def test_a_shape_at_its_bound_has_no_standard_error(method):
+    y = np.concatenate([np.random.default_rng(0).weibull(2.0, 60), np.full(60, 12.0)])
+    res = tg.fit("y ~ mixture(2)", {"y": y}, family="weibull", method=method, rng=1)
+    assert res.params["shape[2]"] == pytest.approx(100.0)
+    with pytest.warns(BoundaryWarning, match=r"without standard error: shape\[2\]"):
+        errors = res.bse
+    np.testing.assert_array_equal(errors.isna(), errors.index == "shape[2]")
+    with pytest.warns(ApproximationWarning, match=r"The interval of shape\[2\] has no finite ends.* at its bound"):
+        res.summary_frame()
+
+
 def test_the_learnt_prior_is_stated_and_kept(res, tmp_path):
     text = " ".join(str(res.summary()).split())
     assert "Prior of a component" in text
