@@ -38,8 +38,8 @@ from tobitgp.report.term_figures import grid_frame, held_words, label_axis, plac
 from tobitgp.report.uncertain_summary import BOUND, PARABOLAS
 from tobitgp.results.fit import Fit
 from tobitgp.results.latent.latent_questions import latent
-from tobitgp.results.multivariate.multivariate_predictions import predict
 from tobitgp.results.multivariate.stacked_rows import RESIDUAL
+from tobitgp.results.multivariate.together_questions import FitTogether, predict
 from tobitgp.results.parameter_tables import parameter_frame
 from tobitgp.results.words import SummaryTable, Words, not_converged, noted, rows_of, untested
 
@@ -93,7 +93,7 @@ def panels_of(responses: Sequence[str], ax: Any) -> list[Any]:
 
 
 @closing_what_fails
-def plot_several(results: Fit, x: str | None, *, interval: float | None) -> Any:
+def plot_several(results: FitTogether, x: str | None, *, interval: float | None) -> Any:
     """Draw the medians of all responses along one column, with what is known about them, a panel for each."""
     rows, spec = results.parts.read, results.parts.stacked.spec
     if rows is None:

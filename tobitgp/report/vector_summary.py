@@ -13,7 +13,7 @@ from tobitgp.results.fit import Fit
 from tobitgp.results.multivariate.of_responses import find_response
 from tobitgp.results.parameter_tables import parameter_frame
 from tobitgp.results.summary_notes import model_title
-from tobitgp.results.vectors.vector_questions import impute, predict
+from tobitgp.results.vectors.vector_questions import components, impute
 from tobitgp.results.words import SummaryTable, Words, not_converged, noted, rows_of
 
 _SHARES = (0.5, 0.95)
@@ -59,7 +59,7 @@ def plot_vectors(results: Fit, pair: Any, ax: Any) -> Any:
     if not isinstance(given, (tuple, list)) or len(given) != 2:
         raise SpecError(f"pair={pair!r}: pair must be the names of two responses, e.g. ({labels[0]!r}, {labels[1]!r}).")
     i, j = (find_response(name, labels) for name in given)
-    y, r = impute(results).to_numpy(), np.asarray(predict(results, what="component"))
+    y, r = impute(results, None, None).to_numpy(), np.asarray(components(results, None))
     rows, kept = results.parts.vectors
     y, likeliest = y[kept], r[kept].argmax(axis=1)
     exact = rows.exact[:, i] & rows.exact[:, j]

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from tobitgp.data.frames import answers_in_kind, reads_frames
+from tobitgp.data.frames import answers_in_kind
 from tobitgp.data.training_summary import held_rows
-from tobitgp.diagnostics.training_draws import read_draws
-from tobitgp.errors import SpecError
 from tobitgp.latent.weighted_points import WeightedPoints
-from tobitgp.numerics.sampling import generator
 from tobitgp.posterior.seen import conditional_mean
 from tobitgp.results.fit import Fit
-from tobitgp.results.joint import DRAWN, Posterior
 from tobitgp.results.joint_draws import sample as sample_rows
 from tobitgp.results.latent.coordinates import CoordinateDesign
 from tobitgp.results.latent.latent_draws import response_nodes, seen_by_the_others
-from tobitgp.results.multivariate.multivariate_predictions import default_rows
 from tobitgp.results.multivariate.of_responses import beside
+from tobitgp.results.multivariate.together_questions import default_rows
 from tobitgp.results.predict import check_level
 from tobitgp.results.rows import Asked, ask
-from tobitgp.typing import Frame
+from tobitgp.typing import Array, Frame
 
 
 def rows_of(results: Fit, new: Frame | None, exclude: Any = ()) -> list[Asked]:
@@ -89,51 +84,12 @@ def latent(results: Fit, new: Frame | None = None, *, interval: float | None = N
     return pd.DataFrame({name: asked.spread(values) for name, values in columns.items()}, index=asked.index)
 
 
-@answers_in_kind
-def impute(results: Fit, new: Frame | None = None, *, interval: float | None = None) -> pd.DataFrame:
-    """What responses are or may have been: of censored and missing ones the means given all that is known.
-
-    A value that is missing follows from the other responses of its row; a value that is censored lies also where it
-    was seen to lie.
-
-    Parameters
-    ----------
-    new : DataFrame or dict of columns, optional
-        With some of the responses, and what their limits need; the rows of the fit without.
-    interval : float, optional
-        Probability of equal-tailed intervals of the values.
-
-    Returns
-    -------
-    DataFrame
-        A row for each row of the data, a column for each response; with ``interval`` columns ``(y1, "estimate")``,
-        and ``se``, the standard deviation of the value, ``lower`` and ``upper``. In the units of the responses. NaN in
-        rows of which nothing is known.
-
-    Raises
-    ------
-    DataError
-        If new rows have none of the responses.
-    SpecError
-        If an interval is outside (0, 1), or the fit was loaded from a file and ``new`` is not given.
-
-    References
-    ----------
-    (LAT12) of the theory pages.
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> data = tg.datasets.simulate_latent(1)
-    >>> res = tg.fit("mvbind(y1, y2, y3, y4, y5) ~ gp(latent(2)) | censor(y1=limit1, y2=limit2)", data)
-    >>> res.impute({"y2": 0.3, "y3": 0.1, "limit2": -1.0}).round(1)
-        y1   y2   y3   y4   y5
-    0  0.0  0.3  0.1  0.1  0.2
-    """
-    level = check_level(interval)
+def impute(results: Fit, new: Frame | None, level: float | None) -> pd.DataFrame:
+    """Means of values given the other responses of the row, and their distributions at a level: (LAT12)."""
     asked = rows_of(results, new)
     each = {name: _imputed(results[name], rows, level) for name, rows in zip(results.parts.labels, asked, strict=True)}
-    return beside(each)
+    found: pd.DataFrame = beside(each)
+    return found
 
 
 def _imputed(results: Fit, asked: Asked, level: float | None) -> Any:
@@ -162,136 +118,33 @@ def tails(level: float | None) -> tuple[float, ...]:
     return () if level is None else (0.5 - 0.5 * level, 0.5 + 0.5 * level)
 
 
-@answers_in_kind
-def sample(
-    results: Fit,
-    new: Frame | None = None,
-    draws: int = 100,
-    *,
-    what: str = "uncensored",
-    exclude: Any = (),
-    response: str | None = None,
-    rng: int | np.random.Generator | None = None,
-) -> Any:
-    """Draw responses of rows, all rows and responses of a draw together.
+def draw_conditional(results: Fit, new: Frame | None, draws: int, exclude: Any, rng: np.random.Generator) -> Array:
+    """Draws (draws, n, J) of values given their limits and the other responses of the row."""
+    rows = default_rows(results, new)
+    each = [
+        sample_rows(results[name], rows, draws, what="conditional", exclude=exclude, rng=rng)
+        for name in results.parts.labels
+    ]
+    return np.stack([np.asarray(one, dtype=float).T for one in each], axis=2)
 
-    Parameters
-    ----------
-    new : DataFrame or dict of columns, optional
-        As of :meth:`predict`.
-    draws : int
-        How many.
-    what : {"uncensored", "latent", "observed", "conditional"}
-        Other values of the responses of the rows; their processes; other values clipped at the limits; or what the
-        values themselves may have been, given its own limits and the other responses of the row.
-    exclude : str or list of str
-        Terms to set to zero, of which there are none that can be left out.
-    response : str, optional
-        Draw this response alone.
-    rng : int or numpy Generator, optional
-        None is deterministic.
 
-    Returns
-    -------
-    (draws, n, D) array
-        On the scale of the responses; NaN where a row cannot be drawn. Of one ``response`` a DataFrame with a row for
-        each row of the data, a column for each draw.
-
-    Raises
-    ------
-    SpecError
-        For another ``what``, or more draws than can be held.
-    DataError
-        If new rows have none of the responses.
-
-    References
-    ----------
-    (LAT14) of the theory pages.
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> data = tg.datasets.simulate_latent(1)
-    >>> res = tg.fit("mvbind(y1, y2, y3, y4, y5) ~ gp(latent(2)) | censor(y1=limit1, y2=limit2)", data)
-    >>> res.sample({"y2": [0.3, 0.4], "y3": [0.1, 0.2], "limit2": -1.0}, 10).shape
-    (10, 2, 5)
-    """
-    if response is not None:
-        return results[response].sample(new, draws, what=what, exclude=exclude, rng=rng)
-    if what not in DRAWN:
-        raise SpecError(f"what={what!r} is not drawn; choose one of {', '.join(map(repr, DRAWN))}.")
-    parts, stream = results.parts, generator(rng)
-    size = read_draws(draws, rows=len(parts.labels))
-    if what == "conditional":
-        rows = default_rows(results, new)
-        each = [sample_rows(results[y], rows, size, what=what, exclude=exclude, rng=stream) for y in parts.labels]
-        return np.stack([np.asarray(one, dtype=float).T for one in each], axis=2)
-    asked = rows_of(results, new, exclude)
-    y = parts.processes.draw(points_of(results, asked[0]), size, stream)
+def draw(
+    results: Fit, new: Frame | None, draws: int, exclude: Any, rng: np.random.Generator, what: str
+) -> tuple[list[Asked], Array]:
+    """Rows of each response, and draws (draws, n, J) of the processes or of uncensored values: (LAT14)."""
+    parts, asked = results.parts, rows_of(results, new, exclude)
+    y = parts.processes.draw(points_of(results, asked[0]), draws, rng)
     if what != "latent":
-        y += parts.processes.scales.sigma[:, None, None] * stream.standard_normal(y.shape)
-    out = np.full((size, len(asked[0].usable), len(asked)), np.nan)
+        y += parts.processes.scales.sigma[:, None, None] * rng.standard_normal(y.shape)
+    out = np.full((draws, len(asked[0].usable), len(asked)), np.nan)
     out[:, asked[0].usable] = parts.centre + parts.scale * y.transpose(2, 1, 0)
-    for j, one in enumerate(asked if what == "observed" else ()):
-        shown = one.limits()
-        out[:, one.usable, j] = np.clip(out[:, one.usable, j], shown.lower, shown.upper)
-    return out
+    return asked, out
 
 
-@reads_frames
-def posterior(
-    results: Fit,
-    new: Frame | None = None,
-    *,
-    exclude: str | Sequence[str] = (),
-    response: str | None = None,
-) -> Posterior:
-    """Mean and covariance of the processes of all responses in all rows together.
-
-    Parameters
-    ----------
-    new, exclude
-        As of :meth:`predict`.
-    response : str, optional
-        Of this response alone.
-
-    Returns
-    -------
-    mean : Series, (D n,)
-        ``predict(what="latent")``, by response and row, on the scale of the response.
-    covariance : DataFrame, (D n, D n)
-        In units of the two responses. NaN in rows that cannot be predicted.
-
-    Raises
-    ------
-    SpecError
-        If the fit holds no training rows and ``new`` is not given.
-    DataError
-        If new rows have none of the responses.
-
-    References
-    ----------
-    (LAT8) and (LAT14) of the theory pages.
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> data = tg.datasets.simulate_latent(1)
-    >>> res = tg.fit("mvbind(y1, y2, y3, y4, y5) ~ gp(latent(2)) | censor(y1=limit1, y2=limit2)", data)
-    >>> res.posterior({"y2": [0.3], "y3": [0.1], "limit2": -1.0}).covariance.shape
-    (5, 5)
-    """
-    if response is not None:
-        found: Posterior = results[response].posterior(default_rows(results, new), exclude=exclude)
-        return found
+def moments(results: Fit, new: Frame | None, exclude: Any) -> tuple[Asked, Array, Array]:
+    """Rows, and the mean (J n,) and covariance of the processes in those that can be predicted: (LAT8)."""
     parts, asked = results.parts, rows_of(results, new, exclude)[0]
-    points, usable, D = points_of(results, asked), asked.usable, len(parts.labels)
-    mean, n = parts.processes.moments(points)[0], int(usable.sum())
-    unit = np.repeat(parts.scale, n)
-    V = np.outer(unit, unit) * parts.processes.covariances(points).reshape(D * n, D * n)
-    index = pd.MultiIndex.from_product([parts.labels, asked.index], names=["response", asked.index.name])
-    every = np.flatnonzero(np.tile(usable, D))
-    value, covariance = np.full(len(index), np.nan), np.full((len(index),) * 2, np.nan)
-    value[every] = (parts.centre + parts.scale * mean).T.ravel()
-    covariance[np.ix_(every, every)] = V
-    return Posterior(pd.Series(value, index, name="latent"), pd.DataFrame(covariance, index, index))
+    points, size = points_of(results, asked), len(parts.labels) * int(asked.usable.sum())
+    unit = np.repeat(parts.scale, asked.usable.sum())
+    mean = (parts.centre + parts.scale * parts.processes.moments(points)[0]).T.ravel()
+    return asked, mean, np.outer(unit, unit) * parts.processes.covariances(points).reshape(size, size)

@@ -13,6 +13,7 @@ from tobitgp.results.latent import latent_questions, without_errors
 from tobitgp.results.latent.latent_draws import LatentDraws
 from tobitgp.results.latent.latent_parts import LatentParts
 from tobitgp.results.latent.latent_response import LatentResponseResults
+from tobitgp.results.multivariate import together_questions
 from tobitgp.results.multivariate.together_results import TogetherResults
 from tobitgp.results.words import Words
 from tobitgp.typing import Array
@@ -145,9 +146,10 @@ class LatentResults(TogetherResults):
     # -- questions ----------------------------------------------------------------------------------------------------
 
     latent = latent_questions.latent
-    impute = latent_questions.impute
-    sample = latent_questions.sample
-    posterior = latent_questions.posterior
+    posterior = together_questions.posterior
+    _impute = latent_questions.impute
+    _draw_together, _draw_conditional = latent_questions.draw, latent_questions.draw_conditional
+    _moments_together = latent_questions.moments
 
     def plot_latent(self, dimensions: tuple[int, int] = (1, 2), *, by: Any = None, ax: Any = None) -> Any:
         """Draw the rows at two latent coordinates, with bars of one standard deviation.

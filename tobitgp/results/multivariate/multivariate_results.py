@@ -22,7 +22,7 @@ from tobitgp.results import (
     figures,
     standardise,
 )
-from tobitgp.results.multivariate import multivariate_predictions
+from tobitgp.results.multivariate import multivariate_predictions, together_questions
 from tobitgp.results.multivariate.multivariate_parts import MultivariateParts
 from tobitgp.results.multivariate.of_responses import (
     drawn_apart,
@@ -337,9 +337,10 @@ class MultivariateResults(TogetherResults):
 
     # -- of all values together ---------------------------------------------------------------------------------------
 
-    impute = multivariate_predictions.impute
-    sample = multivariate_predictions.sample
-    posterior = multivariate_predictions.posterior
+    posterior = together_questions.posterior
+    _impute = multivariate_predictions.impute
+    _draw_together, _draw_conditional = multivariate_predictions.draw, multivariate_predictions.draw_seen
+    _moments_together = multivariate_predictions.moments
     k_hat = validation.k_hat
     plot_evidence = figures.plot_evidence
 

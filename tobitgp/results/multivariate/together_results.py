@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from tobitgp.diagnostics import calibration_figures, validation
 from tobitgp.diagnostics import check as checks
@@ -20,7 +20,7 @@ from tobitgp.results import (
     times,
     written_curves,
 )
-from tobitgp.results.multivariate import multivariate_predictions, of_responses
+from tobitgp.results.multivariate import of_responses, together_questions
 from tobitgp.results.multivariate.of_responses import (
     drawn_apart,
     drawn_for_each,
@@ -39,6 +39,7 @@ class TogetherResults(Results):
 
     responses: tuple[str, ...]
     _each: Any  # results of each response, (J,)
+    _of_rows: ClassVar[Mapping[str, Any]] = {}  # quantities of a row that are not of one response
 
     def __getitem__(self, response: str) -> Any:
         """One response, with the methods of a fit of it."""
@@ -80,7 +81,7 @@ class TogetherResults(Results):
 
     # -- of every response --------------------------------------------------------------------------------------------
 
-    predict = multivariate_predictions.predict
+    predict = together_questions.predict
     get_prediction = of_each(prediction.get_prediction)
     get_distribution = of_each(predicted_distribution.get_distribution)
     residuals = of_each(prediction.residuals)
@@ -102,6 +103,8 @@ class TogetherResults(Results):
 
     # -- of all values together ---------------------------------------------------------------------------------------
 
+    impute = together_questions.impute
+    sample = together_questions.sample
     score = of_responses.score
     concordance_index_ = cached_property(of_responses.concordance_index)
     check = of_all(checks.check)

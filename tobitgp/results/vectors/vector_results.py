@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -338,6 +338,10 @@ class VectorMixtureResults(TogetherResults):
     def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
         yield vague_components(self._parts.fit.exact_counts.min(axis=0))
 
+    @property
+    def _drawn(self) -> tuple[str, ...]:
+        return vector_questions.DRAWN
+
     def _draws(self, draws: int, rng: Rng, question: str) -> VectorDraws:
         return VectorDraws.of(self._with_covariance, draws, rng, question)
 
@@ -348,9 +352,9 @@ class VectorMixtureResults(TogetherResults):
 
     covariance_type = property(row_values.covariance_type)
     bic_llf = property(classical_tests.bic_llf)
-    predict = vector_questions.predict
-    impute = vector_questions.impute
-    sample = vector_questions.sample
+    _of_rows: ClassVar[Mapping[str, Any]] = {"component": vector_questions.components}
+    _impute = vector_questions.impute
+    _draw_together, _draw_conditional = vector_questions.draw_new, vector_questions.draw_conditional
 
     def plot_residuals(self, ax: Any = None, *, response: str | None = None) -> Any:
         """See :meth:`tobitgp.MixtureResults.plot_residuals`: a panel for every response.
