@@ -102,9 +102,9 @@ class LOO(Elpd):
     trusted : Series of bool
         By row of the training data that was used.
     remedy : str
-        What to do about rows that are not trusted.
+        Advice about rows whose estimate is not reliable.
     unit : str
-        What is left out, ``"row"``, or ``"subject"`` with ``id=``.
+        Unit that is left out, ``"row"``, or ``"subject"`` with ``id=``.
     """
 
     __slots__ = ()
@@ -142,9 +142,9 @@ class WAIC(Elpd):
     trusted : Series of bool
         By row of the training data that was used.
     remedy : str
-        What to do about rows that are not trusted.
+        Advice about rows whose estimate is not reliable.
     unit : str
-        What is left out, ``"row"``, or ``"subject"`` with ``id=``.
+        Unit that is left out, ``"row"``, or ``"subject"`` with ``id=``.
     """
 
     __slots__ = ()

@@ -43,14 +43,14 @@ class KHat:
     k : float
         The shape, a pure number; ``-inf`` where the posterior is exact.
     draws : int
-        How many there were.
+        Number of draws.
     efficiency : float
-        How many draws from the exact posterior they are worth, as a share. k looks at the tail of the weights alone,
-        and varies: of right models with 200 rows it is often 0.7 to 0.9 where draws are worth 97%.
+        Effective number of draws as a share of ``draws``. k depends only on the tail of the weights and varies: for
+        correct models with 200 rows it is often 0.7 to 0.9 with an efficiency of 97%.
     remedy : str
-        What to do where it is not.
+        Advice if the posterior is not exact enough.
     exact : str
-        What the Gaussian distribution approximates, the posterior or, of a maximum, the likelihood.
+        The distribution that is approximated: the posterior, or the likelihood of a fit by maximum likelihood.
 
     Examples
     --------

@@ -83,7 +83,7 @@ def suggest(
         Rows that could be measured, with the inputs of the formula, and its limits if they are columns. Without limits,
         responses are assumed to be uncensored.
     k : int
-        How many.
+        Number of points.
     goal : {"integrated_variance", "expected_improvement", "limit_exceedance"}
         The goal: the largest reduction of the variance of f, averaged over the reference rows; the largest expected
         improvement of f over the best row so far; or the clearest decision in which reference rows f exceeds a limit,

@@ -38,12 +38,12 @@ def points_of(results: Fit, asked: Asked) -> WeightedPoints:
 
 @answers_in_kind
 def latent(results: Fit, new: Frame | None = None, *, interval: float | None = None) -> pd.DataFrame:
-    """Latent coordinates of the rows of the fit, or of new rows from their observed responses.
+    """Estimate latent coordinates of the rows of the fit, or of new rows from their observed responses.
 
     Parameters
     ----------
     new : DataFrame or dict of columns, optional
-        With some of the responses, and what their limits need; the rows of the fit without.
+        With some of the responses and the columns of their limits; by default the rows of the fit.
     interval : float, optional
         Probability of equal-tailed intervals.
 
@@ -51,7 +51,7 @@ def latent(results: Fit, new: Frame | None = None, *, interval: float | None = N
     -------
     DataFrame
         A row for each row of the data, columns ``(1, "estimate")``, ``(1, "se")``, and ``lower`` and ``upper`` with
-        ``interval``, for each dimension: means and standard deviations of q(X), without units. NaN in rows of which
+        ``interval``, for each dimension: means and standard deviations of q(X), without units. NaN in rows about which
         nothing is known.
 
     Raises

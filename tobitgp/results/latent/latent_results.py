@@ -22,15 +22,15 @@ from tobitgp.typing import Array
 class LatentResults(TogetherResults):
     """Fit of several responses over latent coordinates, by :func:`tobitgp.fit` of ``mvbind(y1, y2) ~ gp(latent(2))``.
 
-    A Bayesian Gaussian-process latent variable model [1]_ with parabolas below the likelihoods of censored values [2]_.
-    The coordinates of a row are standard normal before anything is known of it. Coordinates have no units, and their
-    signs and order are conventions: the first has the shortest length-scale, and the response that depends on a
-    coordinate most rises with it.
+    The model is a Bayesian Gaussian-process latent variable model [1]_. Likelihoods of censored values are bounded from
+    below by parabolas [2]_. The prior of the coordinates of a row is standard normal. Coordinates have no units, and
+    their signs and order are conventions: the first has the shortest length-scale, and the response that depends most
+    on a coordinate increases with it.
 
     Parameters
     ----------
     parts : LatentParts
-        What the fit was made from, and what it found.
+        Data and estimates of the fit.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class LatentResults(TogetherResults):
 
     @property
     def evidence_kind(self) -> str:
-        """What ``elbo`` is: ``"elbo"``, or ``"local"`` where parabolas lie below likelihoods of censored values."""
+        """Kind of ``elbo``: ``"elbo"``, or ``"local"`` with parabolas below likelihoods of censored values."""
         return "local" if self.counts[1:4].any() else "elbo"
 
     def _draws(self, draws: int, rng: Rng, question: str) -> Draws:
@@ -112,14 +112,14 @@ class LatentResults(TogetherResults):
         return LatentResults(self._parts.without_rows())
 
     def relevance(self) -> pd.DataFrame:
-        """How much the responses depend on each dimension.
+        """Measure how much the responses depend on each dimension.
 
         Returns
         -------
         DataFrame
             A row for each dimension. ``lengthscale`` is in units of the coordinates, whose prior has the standard
             deviation 1; ``relevance`` is its inverse square, as a share of the largest; ``information`` is the mean
-            over rows of KL(q(x) || N(0, 1)) in nats. All rows know nothing of a dimension without relevance.
+            over rows of KL(q(x) || N(0, 1)) in nats. It is 0 for a dimension about which no row has information.
 
         References
         ----------
@@ -157,11 +157,11 @@ class LatentResults(TogetherResults):
         Parameters
         ----------
         dimensions : pair of int
-            Their numbers, as in :meth:`latent`.
+            Numbers of the two dimensions, as in :meth:`latent`.
         by : sequence, optional
-            A label or a number of each row of the data, which its colour shows.
+            A label or a number of each row of the data, shown by colour.
         ax : matplotlib axes, optional
-            Where to draw.
+            Axes to draw on; new axes by default.
 
         Returns
         -------
@@ -170,7 +170,7 @@ class LatentResults(TogetherResults):
         Raises
         ------
         SpecError
-            If the fit has not these dimensions or no training rows, or ``by`` has another length.
+            If the fit does not have these dimensions or has no training rows, or ``by`` has another length.
 
         References
         ----------

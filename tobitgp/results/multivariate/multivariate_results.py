@@ -47,7 +47,7 @@ class MultivariateResults(TogetherResults):
     Parameters
     ----------
     parts : MultivariateParts
-        What the stacked rows were made from, and their fit.
+        Data, stacked rows and estimates of the fit.
 
     Attributes
     ----------

@@ -37,17 +37,18 @@ from tobitgp.typing import Array, Frame
 class UncertainInputResults(Results):
     """Fit of a process over an input measured with known errors, by :func:`tobitgp.fit` of ``y ~ gp(x, se=sx)``.
 
-    The true input of a row is normal about the measured one with the standard error that is given, before the response
-    of the row is known. The process is integrated out by the bound of Titsias and Lawrence [1]_, with parabolas below
-    the likelihoods of censored rows [2]_, over normal distributions of the true inputs, which are optimised.
+    The prior of the true input of a row is normal, with the measured input as mean and the given standard error as
+    standard deviation. The process is integrated out by the bound of Titsias and Lawrence [1]_ over normal
+    distributions of the true inputs, which are optimised. Likelihoods of censored rows are bounded from below by
+    parabolas [2]_.
 
-    Predictions are for a row measured as ``new`` says: without the column of standard errors its input is known, and
-    the prediction is that of the curve.
+    If ``new`` has the column of standard errors, predictions average over the true input. Without it the input is
+    known, and predictions are of the curve.
 
     Parameters
     ----------
     parts : UncertainParts
-        What the fit was made from, and what it found.
+        Data and estimates of the fit.
 
     References
     ----------
