@@ -67,7 +67,8 @@ def place(error):
 
 def rows_left_out(res, model):
     counts = getattr(res, "counts", {})
-    return model.shape == "missing" or counts.get("dropped", 0) > 0
+    chosen = model.options.get("censored") == "drop"
+    return chosen or model.shape == "missing" or counts.get("dropped", 0) > 0
 
 
 def run(seed, number=8):
