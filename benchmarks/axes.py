@@ -1,4 +1,4 @@
-"""What grows in ``python -m benchmarks.growth``: axes of sizes, and the draw of each size."""
+"""Axes of ``python -m benchmarks.growth``: their sizes, and the data of each size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TERM_ROWS, GROUP_ROWS, INPUT_ROWS, COLUMN_ROWS, MIXTURE_ROWS = 200, 200_000, 500
 
 @dataclass(frozen=True)
 class Axis:
-    """A name, what the figure writes along it, sizes, the draw of a size, and from which size one seed is enough.
+    """An axis: its name and label, its sizes, the data of a size, and the size from which one seed is enough.
 
     ``score`` is the column of accuracy: RMSE of f, or ``mnll``, the negative log density of held-out responses.
     """
@@ -90,7 +90,7 @@ def _groups(count: int) -> Draws:
 
 
 def _inputs(d: int) -> Draws:
-    """One process of all inputs, of which the first four have effects."""
+    """Draw data for one process of all inputs. The first four inputs have effects."""
 
     def f(X: np.ndarray) -> np.ndarray:
         padded = np.column_stack([X, np.zeros((len(X), 4))])

@@ -171,7 +171,7 @@ def _agreement(mean: Any, sd: Any, ends: list[Any], long: dict[str, Any]) -> dic
 
 
 def _survival(res: Any, places: pd.DataFrame, long: dict[str, Any]) -> dict[str, float]:
-    """Of the probabilities above .001 of surviving times."""
+    """Compare probabilities of survival above 0.001 with those of the sampler."""
     found = res.predict(places, "prob", above=list(SURVIVAL), se=True).swaplevel(axis=1)
     mean, sd = np.array(long["mean"]), np.array(long["sd"])
     seen = mean > 1e-3

@@ -36,7 +36,7 @@ class Draw:
         return np.sum(reached, axis=0)
 
     def head(self, rows: int) -> Draw:
-        """The same of the first rows only, without truth."""
+        """Return the first rows only, without truth."""
         return Draw(self.formula, self.inputs, self.train.head(rows), self.test.head(rows), self.truth[:0])
 
 

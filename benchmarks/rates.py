@@ -1,4 +1,4 @@
-"""What the machine multiplies a second, and the share of it that a pass over rows reaches."""
+"""The rate of matrix products on this machine, and the share of it that a pass over rows reaches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The aims: what is measured, what it took before, and what it should take."""
+"""The aims: the problem, its earlier cost and the cost aimed at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every fit gives back, so that one function scores them all."""
+"""The common result of all fits, which one function scores."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Fit = Callable[[Draw], Answer]
 
 
 def normal(mean: np.ndarray, sd: np.ndarray) -> Answer:
-    """One normal at each test input, from (n,) arrays."""
+    """Return one normal distribution at each test input, from (n,) arrays."""
     return Answer(mean[None], sd[None], np.ones(1))
 
 

@@ -190,7 +190,7 @@ def bounds(truth: Truth, sets: int, largest: int = 6, n: int = 100) -> np.ndarra
 def stochastic_path(
     rows: Ends, k: int, prior: dict[str, float], size: int, evenly: bool, marks: Sequence[int], rng: int = 0
 ) -> tuple[list[float], int]:
-    """How far the stochastic algorithm is below the batch one from the same start, after some numbers of steps.
+    """Return how far the stochastic bound is below the batch bound from the same start, after some numbers of steps.
 
     Normal components; step lengths and sampled components as in the paper's algorithm 2. Batches are spread evenly over
     the sorted rows, as tobitgp's are, or drawn at random as in the paper. The second value is the number of plain

@@ -60,25 +60,25 @@ def stored() -> pd.DataFrame:
 
 
 def fit(name: str) -> Any:
-    """A fit of one of the models."""
+    """Fit one of the models."""
     formula, priors, _ = MODELS[name]
     return tg.fit(formula, read()[0], family="lognormal", priors=priors)
 
 
 def trend(name: str, res: Any) -> Any:
-    """Its trend by water years."""
+    """Return the trend of a fit by water years."""
     asked = {"by": "water_year", "contrasts": [(1985, 2010)], "exclude": MODELS[name][2]}
     return tg.flow_normalise(res, read()[1], **asked)
 
 
 def annual() -> Iterator[dict[str, Any]]:
-    """The first model's trend, year by year, beside WRTDS."""
+    """Yield the annual trends of the first model and of WRTDS."""
     table = trend("slow", fit("slow")).table.join(stored())
     yield from ({"water_year": year, **row} for year, row in table.round(5).to_dict("index").items())
 
 
 def models() -> Iterator[dict[str, Any]]:
-    """How far the models are from WRTDS, and their contrasts."""
+    """Return differences of the models from WRTDS, and their contrasts."""
     reference = stored()["wrtds_normalised"]
     for name in MODELS:
         res = fit(name)

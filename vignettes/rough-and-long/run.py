@@ -64,7 +64,7 @@ def survey() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def some_of(sites: pd.DataFrame) -> pd.DataFrame:
-    """Those that the page itself fits."""
+    """Return the sites that the page itself fits."""
     return sites.sample(3000, random_state=0)
 
 
