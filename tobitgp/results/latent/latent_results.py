@@ -118,7 +118,7 @@ class LatentResults(TogetherResults):
         DataFrame
             A row for each dimension. ``lengthscale`` is in units of the coordinates, whose prior has the standard
             deviation 1; ``relevance`` is its inverse square, as a share of the largest; ``information`` is the mean
-            over rows of KL(q(x) || N(0, 1)) in nats. All rows know nothing of a dimension without relevance.
+            over rows of KL(q(x) || N(0, 1)) in nats. It is 0 for a dimension without relevance.
 
         References
         ----------
@@ -157,7 +157,7 @@ class LatentResults(TogetherResults):
         dimensions : pair of int
             Their numbers, as in :meth:`latent`.
         by : sequence, optional
-            A label or a number of each row of the data, which its colour shows.
+            A label or a number of each row of the data, which its colour shows. The legend has the name of a Series.
         ax : matplotlib axes, optional
             Where to draw.
 
