@@ -32,10 +32,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "problems", nargs="*", help=f"{', '.join(problem.name for problem in PROBLEMS)}; all by default"
     )
-    parser.add_argument("--peers", default="", help="only fits whose name contains this text")
-    parser.add_argument("--python", help="interpreter for packages that this one does not have")
-    parser.add_argument("--first", type=int, default=0, help="first seed; 0 by default")
-    parser.add_argument("--limit", type=float, default=600.0, help="seconds for all seeds of one fit; 600 by default")
+    parser.add_argument("--peers", metavar="TEXT", default="", help="only fits whose name contains this text")
+    parser.add_argument("--python", metavar="PATH", help="interpreter for packages that this one does not have")
+    parser.add_argument("--first", metavar="SEED", type=int, default=0, help="first seed; 0 by default")
+    parser.add_argument(
+        "--limit", metavar="SECONDS", type=float, default=600.0, help="seconds for all seeds of one fit; 600 by default"
+    )
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the fit under way ends too
     names = chosen(parser, options.problems, [problem.name for problem in PROBLEMS])

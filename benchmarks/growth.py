@@ -30,11 +30,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Fit, write, draw."""
     parser = command("benchmarks.growth", __doc__)
     parser.add_argument("axes", nargs="*", help=f"{', '.join(AXES)}; all by default")
-    parser.add_argument("--python", help="interpreter for packages that this one does not have")
-    parser.add_argument("--first", type=int, default=0, help="first seed; 0 by default")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds of one fit; 60 by default")
+    parser.add_argument("--python", metavar="PATH", help="interpreter for packages that this one does not have")
+    parser.add_argument("--first", metavar="SEED", type=int, default=0, help="first seed; 0 by default")
     parser.add_argument(
-        "--out", type=Path, default=HERE, help="folder of growth.csv and growth.png; that of this file by default"
+        "--limit", metavar="SECONDS", type=float, default=60.0, help="seconds of one fit; 60 by default"
+    )
+    parser.add_argument(
+        "--out",
+        metavar="FOLDER",
+        type=Path,
+        default=HERE,
+        help="folder of growth.csv and growth.png; that of this file by default",
     )
     options = parser.parse_args(arguments)
     interpreters = [sys.executable, *([options.python] if options.python else [])]
