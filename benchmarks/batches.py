@@ -22,7 +22,7 @@ METHODS: tuple[dict[str, int], ...] = ({}, {"batch": 5000}, {"batch": 1000}, {"b
 
 
 def fit(folder: str, formula: str, settings: dict[str, int]) -> tuple[float, float, float, float]:
-    """Seconds, processor seconds, peak memory in MB, and the log posterior density."""
+    """Return seconds, processor seconds, peak memory in MB, and the log posterior density."""
     start, used = time.perf_counter(), time.process_time()
     res = tg.fit(formula, folder, method=tg.VI(hyper="maximize", **settings))
     seconds, used = time.perf_counter() - start, time.process_time() - used

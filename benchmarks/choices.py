@@ -20,7 +20,7 @@ ROWS = 2000
 
 
 def rows(n: int, seed: int = 0) -> pd.DataFrame:
-    """Three responses that share a curve, 40% left-censored, three inputs and 100 groups."""
+    """Draw three responses that share a curve, 40% left-censored, with three inputs and 100 groups."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(n, 3))
     frame = pd.DataFrame(X, columns=["x1", "x2", "x3"]).assign(g=rng.integers(0, 100, n))

@@ -163,7 +163,7 @@ class Cost:
 
     @property
     def waits(self) -> int:
-        """Rounds after which the caller has to decide."""
+        """The number of rounds for which the caller waits."""
         return sum(round_.calls for round_ in self.rounds.values() if round_.waits)
 
     @property
@@ -178,7 +178,7 @@ class Cost:
 
     @property
     def alone(self) -> float:
-        """Seconds of the caller without those of tasks."""
+        """Seconds of the caller apart from tasks."""
         return max(self.caller - self.task * self.tasks * PARTS, 0.0)
 
 
@@ -214,7 +214,7 @@ def measure(rows: int) -> Cost:
 
 
 def simulate(cost: Cost, rows: int, workers: int, rng: np.random.Generator, *, slow: bool, lost: bool) -> float:
-    """Seconds of a fit, with slow workers and rounds, and with lost workers."""
+    """Return the seconds of a simulated fit, with slow workers and rounds, or with lost workers too."""
     share = rows / workers
     serial = cost.alone + PARTS * workers * (cost.tasks * cost.task + cost.received / NETWORK)
     times = np.full((cost.waits, workers), cost.of_row * share / cost.waits)

@@ -29,7 +29,7 @@ class Found(NamedTuple):
 
 
 def simulate(fixed: int, random: int, rows: int) -> pd.DataFrame:
-    """Rows in levels of two groupings that cross; ``true`` is the response, in ``y`` its lowest 30% are censored."""
+    """Draw rows in levels of two crossed groupings. ``true`` is the response; the lowest 30% of ``y`` are censored."""
     rng = np.random.default_rng(0)
     f, g, x = rng.integers(0, fixed, rows), rng.integers(0, random, rows), rng.normal(size=rows)
     y = SLOPE * x + rng.normal(0, FIXED_SD, fixed)[f] + rng.normal(0, RANDOM_SD, random)[g] + rng.normal(size=rows)
@@ -38,7 +38,7 @@ def simulate(fixed: int, random: int, rows: int) -> pd.DataFrame:
 
 
 def tobitgp(data: pd.DataFrame) -> Found:
-    """The censored fit, one grouping fixed and one random."""
+    """Fit the censored response, with one fixed and one random grouping."""
     import tobitgp as tg
 
     start = time.perf_counter()
@@ -47,7 +47,7 @@ def tobitgp(data: pd.DataFrame) -> Found:
 
 
 def pyfixest(data: pd.DataFrame) -> Found:
-    """The uncensored fit, both groupings fixed; compiled beforehand."""
+    """Fit the response before censoring, with two fixed groupings, after a first fit that compiles."""
     import pyfixest as pf
 
     pf.feols("true ~ x | f + g", data)

@@ -51,7 +51,7 @@ def write(folder: Path, rows: int) -> None:
 
 
 def fit(folder: str, model: str) -> tuple[float, float, float]:
-    """Seconds, peak memory in MB, and the largest error of a parameter in standard errors."""
+    """Return seconds, peak memory in MB, and the largest error of a parameter in standard errors."""
     start = time.perf_counter()
     res = tg.fit(data=folder, family="lognormal", **MODELS[model])
     seconds = time.perf_counter() - start

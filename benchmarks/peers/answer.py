@@ -34,6 +34,6 @@ def normal(mean: np.ndarray, sd: np.ndarray) -> Answer:
 
 
 def linear(draw: Draw, beta: np.ndarray, V: np.ndarray) -> Answer:
-    """A linear model whose last coefficient is the intercept, with covariance ``V`` of the coefficients."""
+    """Predict by a linear model whose last coefficient is the intercept, with covariance ``V`` of the coefficients."""
     T = np.column_stack([draw.test[draw.inputs], np.ones(len(draw.test))])
     return normal(T @ beta, np.sqrt(np.einsum("ni,ij,nj->n", T, V, T)))

@@ -47,14 +47,14 @@ MODELS: dict[str, tuple[str, dict[str, Any], str | tuple[()]]] = {
 
 
 def read() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Samples and daily discharges."""
+    """Return samples and daily discharges."""
     tables = (tg.datasets.fetch(f"choptank_{name}") for name in ("nitrate", "discharge"))
     samples, daily = (table.assign(date=pd.to_datetime(table["date"])) for table in tables)
     return samples, daily
 
 
 def stored() -> pd.DataFrame:
-    """Annual means of EGRET by water year."""
+    """Return annual means of EGRET by water year."""
     case = json.loads((ROOT / "tests/reference/nondetects.json").read_text())["cases"]["choptank_flow_normalised"]
     return pd.DataFrame({"wrtds": case["conc"], "wrtds_normalised": case["fn_conc"]}, index=case["year"])
 
@@ -100,7 +100,7 @@ def models() -> Iterator[dict[str, Any]]:
 
 
 def held_out() -> Iterator[dict[str, Any]]:
-    """Log densities of samples that were left out: of WRTDS by fits without them, of processes by their cavities."""
+    """Yield log densities of held-out samples, by refits for WRTDS and by cavities for processes."""
     table, _ = read()
     t = decimal_years((table["date"] - pd.Timestamp(0)).dt.days)
     samples = as_samples(t, np.log(table["q"]), table["conc_low"], table["conc_high"])
