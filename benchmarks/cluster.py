@@ -233,7 +233,7 @@ def simulate(cost: Cost, rows: int, workers: int, rng: np.random.Generator, *, s
 def project(cost: Cost) -> str:
     """Return the table of larger fits."""
     lines = [
-        "| rows | workers | all as fast | slow workers and rounds | lost workers too (95%) | caller and scheduler |"
+        "| Rows | Workers | Equal workers | Slow workers and rounds | Lost workers too (95%) | Caller and scheduler |"
     ]
     lines.append("|---|---|---|---|---|---|")
     for rows, workers in SIZES:
