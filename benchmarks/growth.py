@@ -92,18 +92,22 @@ def draw(table: pd.DataFrame, file: Path) -> None:
     """Draw processor seconds and memory: two panels for each axis, a line for each program."""
     import matplotlib.pyplot as plt
 
-    blocks = -(-len(AXES) // PANELS)
+    axes = [axis for axis in AXES.values() if axis.name in set(table["axis"])]
+    blocks = -(-len(axes) // PANELS)
     fig, panels = plt.subplots(2 * blocks, PANELS, figsize=(10, 5.4 * blocks), layout="constrained")
+    for ax in panels.flat:
+        ax.set_visible(False)  # until it has an axis
     colours = dict(zip(PROGRAMS, plt.rcParams["axes.prop_cycle"].by_key()["color"], strict=False))
-    for i, axis in enumerate(AXES.values()):
+    for i, axis in enumerate(axes):
         top, column = 2 * (i // PANELS), i % PANELS
         for ax, key, label in ((panels[top, column], "cpu", "CPU seconds"), (panels[top + 1, column], "peak", "MB")):
             for program, part in table[table["axis"] == axis.name].groupby("program", sort=False):
                 ax.plot(part["size"], part[key], marker="o", ms=3, label=program, color=colours[program])
             ax.set(xscale="log", yscale="log" if key == "cpu" else "linear", xlabel=axis.label, ylabel=label)
+            ax.set_visible(True)
             ax.yaxis.set_major_formatter("{x:g}")
             ax.grid(alpha=0.3)
-        panels[top + 1, column].set_ylim(bottom=0.0)
+        panels[top + 1, column].set_ylim(0.0, 1.08 * table.loc[table["axis"] == axis.name, "peak"].max())
     handles = {name: line for ax in panels.flat for line, name in zip(*ax.get_legend_handles_labels(), strict=True)}
     fig.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=len(handles), frameon=False)
     fig.savefig(file, dpi=120)

@@ -20,7 +20,7 @@ from benchmarks.commands import chosen, command
 from benchmarks.neutral.data import PROBLEMS, Problem, numeric
 from benchmarks.neutral.methods import Method, methods
 from benchmarks.neutral.scores import scores
-from benchmarks.neutral.tables import of_sets, rank_table, score_table, with_picks
+from benchmarks.neutral.tables import REFERENCE, of_sets, rank_table, score_table, with_picks
 from tobitgp.selection.folds import deal
 
 FOLD_SCORES = Path("out") / "neutral.csv"
@@ -88,7 +88,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             text = {name: f"{value:.6g}" if isinstance(value, float) else value for name, value in row.items()}
             csv.DictWriter(file, COLUMNS).writerow(text)
         print(problem.name, fold, method.name, row.get("seconds"), row.get("error", ""), flush=True)
-    means = of_sets(with_picks(pd.read_csv(path)))
+    folds = pd.read_csv(path)
+    if lacking := {"Kaplan-Meier", REFERENCE} - set(folds["method"]):
+        parser.exit(message=f"{path} has no rows of {', '.join(sorted(lacking))}, which the tables require.\n")
+    means = of_sets(with_picks(folds))
     means.to_csv(options.out, index=False, float_format="%.5g")
     print(f"\n{rank_table(means)}")
     for score in ("log_loss", "brier"):

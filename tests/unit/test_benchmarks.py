@@ -6,6 +6,7 @@ import runpy
 import sys
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -115,6 +116,25 @@ def test_components_are_scored_by_the_density_of_new_responses():
         scores.scores(*fit(draw)[:3], draw.truth)["mnll"] for fit in (normals.tobitgp, normals.censored_rows_dropped)
     )
     assert known < ours < known + 0.02 < theirs
+
+
+def test_the_figure_of_growth_has_the_axes_of_the_table(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(plt, "close", drawn.append)
+    sizes = pd.DataFrame({"axis": "columns", "program": "tobitgp", "size": [1, 10], "cpu": [1.0, 2.0], "peak": 100.0})
+    growth.draw(sizes, tmp_path / "growth.png")
+    monkeypatch.undo()
+    (figure,) = drawn
+    assert [ax.get_xlabel() for ax in figure.axes if ax.get_visible()] == 2 * [AXES["columns"].label]
+    plt.close(figure)
+
+
+def test_tables_of_survival_models_name_the_methods_that_they_require(tmp_path, capsys):
+    files = ["--scores", str(tmp_path / "folds.csv"), "--out", str(tmp_path / "means.csv")]
+    with pytest.raises(SystemExit) as end:
+        neutral.main(["rossi", "--methods", "Kaplan-Meier", "--folds", "1", *files])
+    assert end.value.code == 0
+    assert "has no rows of lifelines Cox" in capsys.readouterr().err
 
 
 @pytest.mark.slow
