@@ -1,12 +1,11 @@
-"""``python -m benchmarks``: time and score tobitgp beside its peers, and print a table.
+"""``python -m benchmarks``: measure run time and accuracy of tobitgp and other packages, and print a table.
 
-Times are whole fits with predictions at the test inputs, medians over the seeds of a problem; scores are means over
-them, and memory is the peak of a process that has fitted the first.
+Times are those of a fit with predictions at the test inputs, as medians over the seeds of a problem. Scores are means
+over the seeds. Memory is the peak of a process that has fitted the first seed.
 """
 
 from __future__ import annotations
 
-import argparse
 import signal
 import statistics
 import subprocess
@@ -15,6 +14,7 @@ import time
 from collections.abc import Sequence
 
 import tobitgp as tg
+from benchmarks.commands import chosen, command
 from benchmarks.peers import PEERS
 from benchmarks.problems import PROBLEMS, Problem
 from benchmarks.processes import Outcome, run
@@ -28,25 +28,30 @@ HEADER = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|"
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the problems asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("problems", nargs="*", help="names such as P1; all by default")
-    parser.add_argument("--peers", default="", help="only fits whose name contains this text")
-    parser.add_argument("--python", help="interpreter for packages that this one does not have")
-    parser.add_argument("--first", type=int, default=0, help="first seed; 0 by default")
-    parser.add_argument("--limit", type=float, default=600.0, help="seconds for all seeds of one fit; 600 by default")
+    parser = command("benchmarks", __doc__)
+    parser.add_argument(
+        "problems", nargs="*", help=f"{', '.join(problem.name for problem in PROBLEMS)}; all by default"
+    )
+    parser.add_argument("--peers", metavar="TEXT", default="", help="only fits whose name contains this text")
+    parser.add_argument("--python", metavar="PATH", help="interpreter for packages that this one does not have")
+    parser.add_argument("--first", metavar="SEED", type=int, default=0, help="first seed; 0 by default")
+    parser.add_argument(
+        "--limit", metavar="SECONDS", type=float, default=600.0, help="seconds for all seeds of one fit; 600 by default"
+    )
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the fit under way ends too
-    chosen = [p for p in PROBLEMS if not options.problems or p.name in options.problems]
+    names = chosen(parser, options.problems, [problem.name for problem in PROBLEMS])
+    problems = [problem for problem in PROBLEMS if problem.name in names]
     interpreters = [sys.executable, *([options.python] if options.python else [])]
     print(HEADER, flush=True)
     missing: set[str] = set()
-    for problem in chosen:
-        names = [p.name for p in PEERS if problem.name in p.problems.split() and options.peers in p.name]
-        missing |= _run(problem, names, interpreters, options.limit, options.first)
+    for problem in problems:
+        peers = [p.name for p in PEERS if problem.name in p.problems.split() and options.peers in p.name]
+        missing |= _run(problem, peers, interpreters, options.limit, options.first)
     if missing:
         print(f"\nNot installed (blank rows): {', '.join(sorted(missing))}.")
     print(f"\n{report()}")
-    for problem in chosen:
+    for problem in problems:
         if problem.name == "A1":
             _cover_terms(problem)
     if not options.problems:

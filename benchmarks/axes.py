@@ -1,4 +1,4 @@
-"""What grows in ``python -m benchmarks.growth``: axes of sizes, and the draw of each size."""
+"""Axes of ``python -m benchmarks.growth``: their sizes, and the data of each size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TERM_ROWS, GROUP_ROWS, INPUT_ROWS, COLUMN_ROWS, MIXTURE_ROWS = 200, 200_000, 500
 
 @dataclass(frozen=True)
 class Axis:
-    """A name, what the figure writes along it, sizes, the draw of a size, and from which size one seed is enough.
+    """An axis: its name and label, its sizes, the data of a size, and the size from which one seed is enough.
 
     ``score`` is the column of accuracy: RMSE of f, or ``mnll``, the negative log density of held-out responses.
     """
@@ -30,13 +30,13 @@ class Axis:
     score: str = "rmse"
 
     def problem(self, size: int) -> Problem:
-        """The problem of a size."""
+        """Return the problem of a size."""
         seeds = self.seeds if size < self.large else 1
         return Problem(f"{self.name}-{size}", f"{self.label}: {size:,}", seeds, self.draw(size))
 
     @property
     def names(self) -> str:
-        """Names of all its problems, as a peer lists them."""
+        """The names of all its problems, separated by spaces."""
         return " ".join(f"{self.name}-{size}" for size in self.sizes)
 
 
@@ -53,14 +53,14 @@ def censored(
     rng: np.random.Generator,
     share: float = 0.4,
 ) -> tuple[str, list[str], pd.DataFrame]:
-    """Formula, inputs and rows of f with normal noise, the lowest share of them censored."""
+    """Return formula, inputs and rows: f with normal noise, of which the lowest share is censored."""
     y = f + sd * rng.normal(size=len(f))
     lower = np.quantile(y, share)
     return f"y ~ {terms} | censor(lower)", inputs, train.assign(y=np.maximum(y, lower), lower=lower)
 
 
 def _terms(d: int) -> Draws:
-    """A curve in each of up to five inputs; the others have no effect."""
+    """Draw data with a curve in each of up to five inputs. Other inputs have no effect."""
 
     def f(X: np.ndarray) -> np.ndarray:
         return np.asarray(sum(np.sin(2 * np.pi * X[:, j] + j) for j in range(min(d, 5))))
@@ -76,7 +76,7 @@ def _terms(d: int) -> Draws:
 
 
 def _groups(count: int) -> Draws:
-    """A slope and random intercepts; test rows are of the same groups."""
+    """Draw data with a slope and random intercepts. Test rows are in the same groups."""
 
     def draw(seed: int) -> Draw:
         rng = np.random.default_rng(seed)
@@ -90,7 +90,7 @@ def _groups(count: int) -> Draws:
 
 
 def _inputs(d: int) -> Draws:
-    """One process of all inputs, of which the first four have effects."""
+    """Draw data for one process of all inputs. The first four inputs have effects."""
 
     def f(X: np.ndarray) -> np.ndarray:
         padded = np.column_stack([X, np.zeros((len(X), 4))])
@@ -106,7 +106,7 @@ def _inputs(d: int) -> Draws:
 
 
 def _columns(d: int) -> Draws:
-    """Linear effects 1, -1/2, 1/3, ..."""
+    """Draw data with linear effects 1, -1/2, 1/3, ..."""
     beta = (-1.0) ** np.arange(d) / np.arange(1, d + 1)
 
     def draw(seed: int) -> Draw:
@@ -119,7 +119,7 @@ def _columns(d: int) -> Draws:
 
 
 def _components(k: int) -> Draws:
-    """Unit normals 6 apart with equal weights, each row right-censored at its own limit; the truth is new responses."""
+    """Draw unit normals 6 apart, right-censored at a limit per row. The truth is a sample of new responses."""
 
     def draw(seed: int) -> Draw:
         rng = np.random.default_rng(seed)

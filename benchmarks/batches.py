@@ -1,13 +1,12 @@
-"""A process by passes over all rows and by batches of them: ``python -m benchmarks.batches [rows]``.
+"""``python -m benchmarks.batches [rows]``: fit a process by passes over all rows, and by batches of rows.
 
-Writes the surface of P5 to Parquet files of at most 1,000,000 rows in a temporary folder, and fits it by variational
-inference, each fit in a process of its own; prints seconds, processor seconds, peak resident memory, and by how much
-the log posterior density is below that of the first fit.
+The program writes the surface of P5 to Parquet files of at most 1,000,000 rows in a temporary folder, and fits it by
+variational inference. Each fit has a separate process. The program prints seconds, processor seconds, peak resident
+memory, and how far the log posterior density is below that of the first fit.
 """
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -15,6 +14,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import tobitgp as tg
+from benchmarks.commands import rows_given
 from benchmarks.partitions import SURFACE_ROWS, peak_memory
 from benchmarks.problems import surface
 
@@ -22,7 +22,7 @@ METHODS: tuple[dict[str, int], ...] = ({}, {"batch": 5000}, {"batch": 1000}, {"b
 
 
 def fit(folder: str, formula: str, settings: dict[str, int]) -> tuple[float, float, float, float]:
-    """Seconds, processor seconds, peak memory in MB, and the log posterior density."""
+    """Return seconds, processor seconds, peak memory in MB, and the log posterior density."""
     start, used = time.perf_counter(), time.process_time()
     res = tg.fit(formula, folder, method=tg.VI(hyper="maximize", **settings))
     seconds, used = time.perf_counter() - start, time.process_time() - used
@@ -46,4 +46,4 @@ def main(rows: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(float(sys.argv[1])) if len(sys.argv) > 1 else 1_000_000)
+    main(rows_given("benchmarks.batches", __doc__, 1_000_000))

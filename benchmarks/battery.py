@@ -1,4 +1,4 @@
-"""What search.py and uneven.py share: fits at their maxima, and the table of how far below the best these end."""
+"""Functions that search.py and uneven.py share: fits at their maxima, and the table of their losses."""
 
 from __future__ import annotations
 

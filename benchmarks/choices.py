@@ -1,6 +1,7 @@
-"""What choices cost relative to the default: ``python -m benchmarks.choices``, the table of docs/guide/large-data.md.
+"""``python -m benchmarks.choices``: measure what choices cost, and print the table of docs/guide/large-data.md.
 
-Processor seconds of a fit, or of an answer, over those of what it is compared with, in one process.
+Each row has the processor seconds of a fit, or of a prediction, and their ratio to those of the fit that it is compared
+with. All run in one process, with 2,000 rows.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import pandas as pd
 
 import tobitgp as tg
 from benchmarks.aims.clocks import clock
+from benchmarks.commands import command
 
 ROWS = 2000
 
 
 def rows(n: int, seed: int = 0) -> pd.DataFrame:
-    """Three responses that share a curve, 40% left-censored, three inputs and 100 groups."""
+    """Draw three responses that share a curve, 40% left-censored, with three inputs and 100 groups."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(n, 3))
     frame = pd.DataFrame(X, columns=["x1", "x2", "x3"]).assign(g=rng.integers(0, 100, n))
@@ -31,7 +33,7 @@ def rows(n: int, seed: int = 0) -> pd.DataFrame:
 
 
 def fits(n: int) -> dict[tuple[str, str], tuple[Callable[[], Any], Callable[[], Any]]]:
-    """Calls by what is chosen and by what it is compared with, which is a call too."""
+    """Return pairs of calls: the choice, and what it is compared with. Keys are their labels."""
     data = rows(n)
 
     def fit(terms: str, **options: Any) -> Callable[[], Any]:
@@ -87,4 +89,5 @@ def main(n: int = ROWS) -> None:
 
 
 if __name__ == "__main__":
+    command("benchmarks.choices", __doc__).parse_args()
     main()

@@ -1,14 +1,13 @@
-"""What a fit on a cluster costs, measured here and projected: ``python -m benchmarks.cluster [rows]``.
+"""``python -m benchmarks.cluster [rows]``: measure what a fit on a cluster costs, and project it to larger clusters.
 
-Fits the surface of P5 (1,000,000 rows by default) on a dask cluster of one worker of one thread. Prints, for each
-function that visits rows, its calls, processor seconds and messages; then bytes by formula and as measured; then the
-time of larger fits. That is simulated: in each round all workers compute, and the slowest decides. Some workers are
-slow, some rounds are, and some workers are lost, whose partitions are made again by others.
+The program fits the surface of P5 on a dask cluster of one worker of one thread. It prints the calls, processor seconds
+and messages of each function that visits rows, and bytes by formula and as measured. Then it simulates larger fits. In
+each round, all workers compute and the slowest decides. Some workers and some rounds are slow. Some workers are lost,
+and others compute their partitions again.
 """
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import tobitgp as tg
+from benchmarks.commands import rows_given
 from benchmarks.problems import surface
 from tobitgp.engines import DaskPartitions, partitions
 
@@ -49,7 +49,7 @@ class Round:
 
 @contextmanager
 def metered(client: Any) -> Iterator[dict[str, Round]]:
-    """Count what passes between this process and the workers of a client, and the work of these."""
+    """Count the messages between this process and the workers of a client, and the work of the workers."""
     rounds: dict[str, Round] = {}
     submit, gather = DaskPartitions._submit, DaskPartitions._gather
     of_key: dict[str, Round] = {}
@@ -108,7 +108,7 @@ def watch_calls() -> None:
 
 
 def seconds_of_calls() -> dict[str, float]:
-    """Run on a worker: what was noted."""
+    """Run on a worker: return the noted seconds."""
     from benchmarks import cluster
 
     return dict(cluster.USED)
@@ -136,7 +136,7 @@ def state_by_formula(share: float) -> float:
 
 
 def held_bytes(dask_worker: Any) -> int:
-    """Run on a worker: bytes of all arrays that its results hold, what they share counted once."""
+    """Run on a worker: return the bytes of all arrays in its results. Shared arrays count once."""
     sizes: dict[int, int] = {}
     for key in list(dask_worker.data):
         value = dask_worker.data[key]
@@ -146,7 +146,7 @@ def held_bytes(dask_worker: Any) -> int:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a fit costs, as measured."""
+    """The measured cost of a fit."""
 
     rows: int
     rounds: dict[str, Round]
@@ -163,12 +163,12 @@ class Cost:
 
     @property
     def waits(self) -> int:
-        """Rounds after which the caller has to decide."""
+        """The number of rounds for which the caller waits."""
         return sum(round_.calls for round_ in self.rounds.values() if round_.waits)
 
     @property
     def tasks(self) -> int:
-        """For each partition."""
+        """Tasks of each partition."""
         return sum(round_.calls for round_ in self.rounds.values())
 
     @property
@@ -178,7 +178,7 @@ class Cost:
 
     @property
     def alone(self) -> float:
-        """Seconds of the caller without those of tasks."""
+        """Seconds of the caller apart from tasks."""
         return max(self.caller - self.task * self.tasks * PARTS, 0.0)
 
 
@@ -214,7 +214,7 @@ def measure(rows: int) -> Cost:
 
 
 def simulate(cost: Cost, rows: int, workers: int, rng: np.random.Generator, *, slow: bool, lost: bool) -> float:
-    """Seconds of a fit, with slow workers and rounds, and with lost workers."""
+    """Return the seconds of a simulated fit, with slow workers and rounds, or with lost workers too."""
     share = rows / workers
     serial = cost.alone + PARTS * workers * (cost.tasks * cost.task + cost.received / NETWORK)
     times = np.full((cost.waits, workers), cost.of_row * share / cost.waits)
@@ -231,9 +231,9 @@ def simulate(cost: Cost, rows: int, workers: int, rng: np.random.Generator, *, s
 
 
 def project(cost: Cost) -> str:
-    """The table of larger fits."""
+    """Return the table of larger fits."""
     lines = [
-        "| rows | workers | all as fast | slow workers and rounds | lost workers too (95%) | caller and scheduler |"
+        "| Rows | Workers | Equal workers | Slow workers and rounds | Lost workers too (95%) | Caller and scheduler |"
     ]
     lines.append("|---|---|---|---|---|---|")
     for rows, workers in SIZES:
@@ -248,7 +248,7 @@ def project(cost: Cost) -> str:
 
 
 def describe(cost: Cost) -> str:
-    """What was measured."""
+    """Return the measured costs as text."""
     M, lines = (
         cost.features,
         ["| function | calls | ns per row and call | bytes to each worker | bytes from a partition |"],
@@ -277,4 +277,4 @@ def main(rows: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(float(sys.argv[1])) if len(sys.argv) > 1 else 1_000_000)
+    main(rows_given("benchmarks.cluster", __doc__, 1_000_000))

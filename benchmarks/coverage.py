@@ -35,7 +35,7 @@ LOG_TIME = ("lognormal", "loglogistic", "weibull", "exponential")
 
 @dataclass(frozen=True)
 class Case:
-    """What is fitted: a family of noise by a method, with a share of rows censored, hyper-parameters given or not."""
+    """A case: a family, a method, the share of censored rows, and whether hyper-parameters are given."""
 
     family: str
     method: str

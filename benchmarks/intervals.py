@@ -6,7 +6,6 @@ predictive density, calibration of all held-out rows together. Right-censored ti
 
 from __future__ import annotations
 
-import argparse
 import re
 import time
 import warnings
@@ -19,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 import tobitgp as tg
+from benchmarks.commands import chosen, command
 from benchmarks.mixtures.tables import Row, mean_and_error, show
 from tobitgp.selection.folds import deal
 
@@ -82,7 +82,7 @@ class Candidate(NamedTuple):
 
 
 def candidates(problem: Problem) -> Iterator[Candidate]:
-    """What is fitted: a process, and regressions of both libraries."""
+    """Return the models: a process, and regressions of both libraries."""
     from lifelines import WeibullAFTFitter
 
     fit, columns = f"fit_{problem.kind}_censoring", problem.columns
@@ -99,7 +99,7 @@ def candidates(problem: Problem) -> Iterator[Candidate]:
 
 
 class Scores(NamedTuple):
-    """What a model reached on each fold; NaN where it has none.
+    """The scores of a model on each fold; NaN where it has none.
 
     Attributes
     ----------
@@ -178,20 +178,17 @@ def _shown(values: np.ndarray, digits: int) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print one table of the problems asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("problems", nargs="*", help="all by default")
-    parser.add_argument("--folds", type=int, default=10, help="10 by default")
+    parser = command("benchmarks.intervals", __doc__)
+    parser.add_argument("problems", nargs="*", help="nh4, diabetes; all by default")
+    parser.add_argument("--folds", type=int, default=10, help="number of folds; 10 by default")
     parser.add_argument("--out", type=Path, help="folder for a CSV file")
     options = parser.parse_args(arguments)
-    names = [problem.name for problem in PROBLEMS]
-    unknown = ", ".join(sorted({*options.problems} - {*names}))
-    if unknown:
-        parser.error(f"{unknown}: choose of {', '.join(names)}.")
+    names = chosen(parser, options.problems, [problem.name for problem in PROBLEMS])
     rows: list[Row] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for problem in PROBLEMS:
-            if problem.name in (options.problems or names):
+            if problem.name in names:
                 rows += table(problem, options.folds)
     show(f"Intervals, {options.folds} folds, standard errors over folds", rows, options.out, "intervals")
 

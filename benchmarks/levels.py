@@ -1,12 +1,12 @@
-"""Thousands of fixed effects beside tens of thousands of random ones: ``python -m benchmarks.levels [tobitgp]``.
+"""``python -m benchmarks.levels [tobitgp]``: fit thousands of fixed effects and tens of thousands of random ones.
 
-``python -m benchmarks.levels pyfixest`` is the uncensored fit of the same rows with both groupings as fixed effects, in
-an environment that has pyfixest. Each prints one row of a table: seconds, peak memory, the slope and its error.
+``python -m benchmarks.levels pyfixest`` fits the responses before censoring with both groupings as fixed effects, in an
+environment that has pyfixest. Each command prints one row of a table: seconds, peak memory, the slope and its standard
+error.
 """
 
 from __future__ import annotations
 
-import argparse
 import resource
 import time
 import warnings
@@ -15,11 +15,13 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from benchmarks.commands import command
+
 SLOPE, FIXED_SD, RANDOM_SD, BELOW = 0.5, 1.0, 0.7, 0.3
 
 
 class Found(NamedTuple):
-    """What a fit took, and its slope."""
+    """The seconds of a fit, its slope and the standard error."""
 
     seconds: float
     slope: float
@@ -27,7 +29,7 @@ class Found(NamedTuple):
 
 
 def simulate(fixed: int, random: int, rows: int) -> pd.DataFrame:
-    """Rows in levels of two groupings that cross; ``true`` is the response, in ``y`` its lowest 30% are censored."""
+    """Draw rows in levels of two crossed groupings. ``true`` is the response; the lowest 30% of ``y`` are censored."""
     rng = np.random.default_rng(0)
     f, g, x = rng.integers(0, fixed, rows), rng.integers(0, random, rows), rng.normal(size=rows)
     y = SLOPE * x + rng.normal(0, FIXED_SD, fixed)[f] + rng.normal(0, RANDOM_SD, random)[g] + rng.normal(size=rows)
@@ -36,7 +38,7 @@ def simulate(fixed: int, random: int, rows: int) -> pd.DataFrame:
 
 
 def tobitgp(data: pd.DataFrame) -> Found:
-    """The censored fit, one grouping fixed and one random."""
+    """Fit the censored response, with one fixed and one random grouping."""
     import tobitgp as tg
 
     start = time.perf_counter()
@@ -45,7 +47,7 @@ def tobitgp(data: pd.DataFrame) -> Found:
 
 
 def pyfixest(data: pd.DataFrame) -> Found:
-    """The uncensored fit, both groupings fixed; compiled beforehand."""
+    """Fit the response before censoring, with two fixed groupings, after a first fit that compiles."""
     import pyfixest as pf
 
     pf.feols("true ~ x | f + g", data)
@@ -59,11 +61,11 @@ FITS = {"tobitgp": tobitgp, "pyfixest": pyfixest}
 
 def main(arguments: list[str] | None = None) -> None:
     """Fit once, and print a row."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.levels", description=__doc__)
+    parser = command("benchmarks.levels", __doc__)
     parser.add_argument("program", nargs="?", choices=FITS, default="tobitgp")
-    parser.add_argument("--fixed", type=int, default=3000)
-    parser.add_argument("--random", type=int, default=50_000)
-    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--fixed", type=int, default=3000, help="levels with fixed effects; 3000 by default")
+    parser.add_argument("--random", type=int, default=50_000, help="groups with random effects; 50000 by default")
+    parser.add_argument("--rows", type=int, default=200_000, help="rows; 200000 by default")
     asked = parser.parse_args(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

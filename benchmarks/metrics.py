@@ -1,8 +1,10 @@
-"""``python -m benchmarks.metrics``: seconds of metrics beside lifelines and scikit-survival, which agree in value."""
+"""``python -m benchmarks.metrics``: time metrics of tobitgp, lifelines and scikit-survival.
+
+The values of the three packages are the same.
+"""
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -12,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 import tobitgp as tg
+from benchmarks.commands import command
 from benchmarks.mixtures.tables import Row, show
 from tobitgp.numerics.nonparametric import turnbull
 
@@ -23,7 +26,7 @@ Jobs = dict[str, Callable[[], object]]
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Time each metric on samples of some sizes."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command("benchmarks.metrics", __doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=SIZES, help="sizes of samples; 1e3 to 1e5 by default")
     parser.add_argument("--repeats", type=int, default=5, help="timings of which medians are shown; 5 by default")
     parser.add_argument("--out", type=Path, help="folder for a CSV file")

@@ -79,7 +79,7 @@ def limits(sample: Sample, truth: Any, seed: int, slow: bool) -> Iterator[tuple[
 
 
 def held(case: Case, seed: int, slow: bool) -> list[dict[str, Any]]:
-    """Whether each limit of one sample covers, with the limit relative to the truth."""
+    """Return whether each limit of one sample covers, and the ratio of the limit to the truth."""
     truth, sample = TRUTHS[case.truth], draw(case, seed)
     if len(np.unique(sample.detects)) < 3:
         return []

@@ -1,15 +1,15 @@
-"""Regressions, mixtures and processes of partitioned data: ``python -m benchmarks.partitions [rows]``.
+"""``python -m benchmarks.partitions [rows]``: fit regressions, mixtures and processes to partitioned data.
 
-Writes right-censored times with four covariates and a factor, and others from two log-normal distributions, to Parquet
-files of 500,000 rows in a temporary folder, and fits the first by maximum likelihood, the second as a mixture, each in
-a process of its own; prints seconds, peak resident memory and the largest error of a parameter. Then the surface of P5
-from files of 1,000,000 rows, by a dask cluster of two workers: seconds, RMSE and peak memory.
+The program writes two responses to Parquet files of 500,000 rows in a temporary folder: right-censored times with four
+covariates and a factor, and times from two log-normal distributions. It fits the first by maximum likelihood and the
+second as a mixture, each in a separate process. It prints seconds, peak resident memory and the largest error of a
+parameter. Then a dask cluster of two workers fits the surface of P5 from files of 1,000,000 rows, and the program
+prints seconds, RMSE and peak memory.
 """
 
 from __future__ import annotations
 
 import resource
-import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 import tobitgp as tg
+from benchmarks.commands import rows_given
 from benchmarks.problems import surface
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def write(folder: Path, rows: int) -> None:
 
 
 def fit(folder: str, model: str) -> tuple[float, float, float]:
-    """Seconds, peak memory in MB, and the largest error of a parameter in standard errors."""
+    """Return seconds, peak memory in MB, and the largest error of a parameter in standard errors."""
     start = time.perf_counter()
     res = tg.fit(data=folder, family="lognormal", **MODELS[model])
     seconds = time.perf_counter() - start
@@ -112,4 +113,4 @@ def main(rows: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(float(sys.argv[1])) if len(sys.argv) > 1 else 10_000_000)
+    main(rows_given("benchmarks.partitions", __doc__, 10_000_000))

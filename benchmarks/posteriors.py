@@ -1,4 +1,4 @@
-"""``python -m benchmarks.posteriors``: posteriors of whole models beside the No-U-Turn sampler's.
+"""``python -m benchmarks.posteriors``: compare posteriors of whole models with the No-U-Turn sampler.
 
 Hyper-parameters are averaged over, under priors that are given, so that both work on the same posterior. Long runs
 take minutes, and numpyro and ArviZ, which live in an environment of their own: ``--sample FILE`` writes what they find,
@@ -40,7 +40,7 @@ class Problem:
     draw: Draw
 
     def data(self) -> pd.DataFrame:
-        """Rows with their response between ``lo`` and ``hi``, equal where it was seen."""
+        """Rows with their response between ``lo`` and ``hi``, equal where it is exact."""
         return self.draw(np.random.default_rng(PROBLEMS.index(self)))
 
     def places(self) -> pd.DataFrame:
@@ -55,7 +55,7 @@ def _curve(X: np.ndarray, length: float, rng: np.random.Generator) -> np.ndarray
 
 
 def _clipped(frame: pd.DataFrame, y: np.ndarray, below: float = 0.0, above: float = 0.0) -> pd.DataFrame:
-    """Rows below and above quantiles of y are censored there."""
+    """Censor rows below and above quantiles of y."""
     low, high = np.quantile(y, below), np.quantile(y, 1.0 - above)
     lo, hi = np.where(y <= low if below else False, -np.inf, y), np.where(y >= high if above else False, np.inf, y)
     return frame.assign(lo=np.minimum(lo, high), hi=np.maximum(hi, low))
@@ -120,7 +120,7 @@ PROBLEMS = (
 
 
 def fit(problem: Problem) -> Any:
-    """The default fit of the same model."""
+    """Fit the same model with defaults."""
     import tobitgp as tg
 
     priors = {name: tg.LogNormal(*prior) for name, prior in problem.priors.items()}
@@ -171,7 +171,7 @@ def _agreement(mean: Any, sd: Any, ends: list[Any], long: dict[str, Any]) -> dic
 
 
 def _survival(res: Any, places: pd.DataFrame, long: dict[str, Any]) -> dict[str, float]:
-    """Of the probabilities above .001 of surviving times."""
+    """Compare probabilities of survival above 0.001 with those of the sampler."""
     found = res.predict(places, "prob", above=list(SURVIVAL), se=True).swaplevel(axis=1)
     mean, sd = np.array(long["mean"]), np.array(long["sd"])
     seen = mean > 1e-3

@@ -1,4 +1,4 @@
-"""The problems on which fits are compared: data, truth on a test grid, and how often to draw them."""
+"""Problems on which fits are compared: data, truth at test inputs, and the number of seeds."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class Draw:
         return np.sum(reached, axis=0)
 
     def head(self, rows: int) -> Draw:
-        """The same of the first rows only, without truth."""
+        """Return the first rows only, without truth."""
         return Draw(self.formula, self.inputs, self.train.head(rows), self.test.head(rows), self.truth[:0])
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A name, what it is, how many seeds the table uses, and the draw of a seed."""
+    """A problem: its name and label, the number of seeds in the table, and the draw of a seed."""
 
     name: str
     words: str
@@ -146,14 +146,14 @@ def matern32(x: np.ndarray, lengthscale: float, noise: np.ndarray) -> np.ndarray
 
 
 def _exponential(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A draw of a process of unit variance with exponential kernel of range .1 at inputs (n, d)."""
+    """Draw a process of unit variance with an exponential kernel of range 0.1 at inputs (n, d)."""
     K = cdist(X, X)
     np.exp(-K / 0.1, out=K)
     return cholesky(K, lower=True, overwrite_a=True, check_finite=False) @ rng.normal(size=len(X))
 
 
 def _rough(n: int, d: int) -> Callable[[int], Draw]:
-    """A curve of 20 rows to a length-scale, or a surface, drawn at rows and test inputs together."""
+    """Draw a curve with 20 rows per length-scale, or a surface, at rows and test inputs together."""
 
     def draw(seed: int) -> Draw:
         rng = np.random.default_rng(seed)

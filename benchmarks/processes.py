@@ -1,4 +1,4 @@
-"""One fit of one problem, all its seeds, in a process with a time limit."""
+"""Run a fit of a problem, with all its seeds, in a process with a time limit."""
 
 from __future__ import annotations
 

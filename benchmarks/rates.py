@@ -1,4 +1,4 @@
-"""What the machine multiplies a second, and the share of it that a pass over rows reaches."""
+"""The rate of matrix products on this machine, and the share of it that a pass over rows reaches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FEATURES = (40, 100, 200)
 
 
 def report() -> str:
-    """Rates in words and a table, one BLAS thread."""
+    """Return the rates as text and a table, with one BLAS thread."""
     rng = np.random.default_rng(0)
     with single_blas_thread():
         C, D = (np.asfortranarray(rng.normal(size=(1500, 1500))) for _ in range(2))
@@ -39,7 +39,7 @@ def report() -> str:
 
 
 def _rate(function: Callable[[], object], operations: float, batches: int = 7) -> float:
-    """GFLOP/s of the fastest batch of calls, each of a tenth of a second or so."""
+    """Return GFLOP/s of the fastest batch of calls. A batch takes about 0.1 seconds."""
     function()
     began = time.perf_counter()
     function()

@@ -121,13 +121,13 @@ def _log_window(a: Any, b: Any) -> Any:
 
 
 def _gumbel(lo: np.ndarray, hi: np.ndarray, f: Any, scale: Any) -> Any:
-    """Of log times, seen or censored on the right."""
+    """Return the log-likelihood of log times, exact or right-censored."""
     z = (lo - f) / scale
     return jnp.where(lo == hi, z - jnp.log(scale), 0.0) - jnp.exp(z)
 
 
 def _student(lo: np.ndarray, hi: np.ndarray, f: Any, scale: Any) -> Any:
-    """Of 4 degrees of freedom, whose distribution function is a polynomial in ``t / sqrt(4 + t^2)``."""
+    """Return the log-likelihood of Student-t noise with 4 df. Its CDF is a polynomial in ``t / sqrt(4 + t^2)``."""
     t = (np.where(np.isinf(lo), hi, lo) - f) / scale
     root = jnp.sqrt(4.0 + t**2)
     side = jnp.where(np.isinf(lo), t, -t) / root

@@ -1,4 +1,4 @@
-"""How a predicted distribution of f, a weighted mixture of normals at each test row, meets the true f."""
+"""Scores of a predicted distribution of f, a weighted mixture of normals at each test row, against the true f."""
 
 from __future__ import annotations
 

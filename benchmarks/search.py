@@ -248,7 +248,7 @@ def thorough(problem: Problem, frame: pd.DataFrame, formula: str, n: int) -> flo
 
 
 def run(problem: Problem, n: int, seed: int, default_only: bool) -> dict[str, Any]:
-    """One row of the table."""
+    """Return a row of the table."""
     frame, formula, f = draw(problem, n, seed)
     began = time.process_time()
     res, value = fit(frame, formula, family=problem.family)

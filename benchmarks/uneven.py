@@ -58,7 +58,7 @@ def clusters(centres: Callable[[Generator], np.ndarray], width: float, each: int
 
 
 def along(draw: Callable[[Generator], np.ndarray]) -> Callable[[Generator], Columns]:
-    """One input."""
+    """Make a frame of one input."""
     return lambda rng: {"x": draw(rng)}
 
 
@@ -205,7 +205,7 @@ def thorough(each: Set, frame: pd.DataFrame, formula: str, names: list[str]) -> 
 
 
 def doubted(res: Any) -> bool:
-    """Whether `check()` finds that the search may have missed a higher maximum, or that a component is missing."""
+    """Return whether `check()` reports a possible higher maximum or a missing component."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return bool(res.check().table["verdict"].get("structure", "good") != "good")
@@ -221,7 +221,7 @@ def switched_off(frame: pd.DataFrame, formula: str) -> tuple[Any, float]:
 
 
 def run(each: Set, default_only: bool) -> dict[str, Any]:
-    """One row of the table."""
+    """Return a row of the table."""
     frame, formula = draw(each)
     began = time.process_time()
     res, value = fit(frame, formula)

@@ -1,4 +1,4 @@
-"""What the folders of papers share: how their tables are written, and how numbers stand in them."""
+"""Functions that the folders of papers share: they write tables and format numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Tables = Mapping[str, Callable[[], Iterable[Mapping[str, Any]]]]
 
 
 def maximised(method: Any = None) -> dict[str, Any]:
-    """Options of a fit at the maximum of the evidence, as the papers do, by EP or another method."""
+    """Return options of a fit at the maximum of the evidence, as in the papers, by EP or another method."""
     return {"method": replace(method or tg.EP(), hyper="maximize"), "priors": {}}
 
 
@@ -51,13 +51,13 @@ def weak(formula: str, data: pd.DataFrame, **how: Any) -> dict[str, Any]:
 
 
 def with_error(mean: Any, error: Any, digits: int = 3) -> Any:
-    """Means with their standard errors in brackets, of Series and DataFrames."""
+    """Return means with their standard errors in brackets; both are Series or DataFrames."""
     form = f"{{:.{digits}f}}".format
     return mean.map(form) + " (" + error.map(form) + ")"
 
 
 def mean_se(groups: Any, digits: int = 3) -> Any:
-    """The same of what `groupby` parts."""
+    """Return means with their standard errors in brackets, by group."""
     return with_error(groups.mean(), groups.sem(), digits)
 
 
@@ -69,7 +69,7 @@ def write(tables: Tables, script: str, about: str | None, arguments: Sequence[st
     options = parser.parse_args(arguments)
     unknown = sorted({*options.tables} - {*tables})
     if unknown:
-        parser.error(f"{', '.join(unknown)}: choose of {', '.join(tables)}.")
+        parser.error(f"{', '.join(unknown)}: must be among {', '.join(tables)}")
     for name in options.tables or tables:
         start = time.perf_counter()
         with warnings.catch_warnings():

@@ -1,1 +1,1 @@
-"""What fits and answers should cost, and what they cost now."""
+"""Aims for the cost of fits and predictions, and their present cost."""

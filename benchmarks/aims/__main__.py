@@ -1,16 +1,17 @@
 """``python -m benchmarks.aims [NAME ...]``: measure the aims of table.py, and print a table.
 
-Processor and wall seconds of a fit with its predictions, or of a call, in a process of its own. "x 2.0" is relative to
-what the problem names: normal noise, a spline, a peer.
+Each fit with its predictions, or each call, has a separate process. The table has its processor and wall seconds, and
+its peak memory. "x 2.0" is the ratio of processor seconds to the fit that the problem names: one with normal noise, a
+spline, or a fit of another package.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 
 from benchmarks.aims.clocks import Measured
 from benchmarks.aims.table import AIMS, Aim
+from benchmarks.commands import chosen, command
 
 COLUMNS = ("problem", "before", "aim", "now, CPU s", "wall s", "accuracy", "peak MB")
 
@@ -18,14 +19,12 @@ COLUMNS = ("problem", "before", "aim", "now, CPU s", "wall s", "accuracy", "peak
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print, row by row."""
     names = list(dict.fromkeys(aim.name for aim in AIMS))
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help=f"of {', '.join(names)}; all by default")
-    chosen = parser.parse_args(arguments).names or names
-    if unknown := [name for name in chosen if name not in names]:
-        parser.error(f"{', '.join(unknown)}: choose of {', '.join(names)}")
+    parser = command("benchmarks.aims", __doc__)
+    parser.add_argument("names", nargs="*", help=f"{', '.join(names)}; all by default")
+    wanted = chosen(parser, parser.parse_args(arguments).names, names)
     print(f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|", flush=True)
     for aim in AIMS:
-        if aim.name in chosen:
+        if aim.name in wanted:
             print(row(aim, aim.measure()), flush=True)
 
 

@@ -20,7 +20,7 @@ HAZARDS = "Surv(entry, time, {}) ~ x + age + group"
 
 
 def noise(data: str, terms: str, family: Any) -> tuple[Clock, Clock, str]:
-    """A fit with predictions, relative to the same with normal noise."""
+    """Time a fit with predictions, and the same with normal noise."""
     left = data == "left-censored"
     frame = curves(left) if "censored" in data else tg.datasets.load(data)
     formula = f"y ~ {terms} | censor(lower)" if left else f"Surv(time, event) ~ {terms}"
@@ -32,7 +32,7 @@ def noise(data: str, terms: str, family: Any) -> tuple[Clock, Clock, str]:
 
 
 def hazard_answer(question: str, options: dict[str, Any], n: int, column: str) -> tuple[Clock, Clock, str]:
-    """An answer of ``family="ph"``, relative to that of a spline of the same rows."""
+    """Time a method of ``family="ph"``, and of a spline baseline on the same rows."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -44,7 +44,7 @@ def hazard_answer(question: str, options: dict[str, Any], n: int, column: str) -
 
 
 def late_gengamma() -> tuple[Clock, Clock, str]:
-    """The generalised gamma, which contains the Weibull distribution, relative to that."""
+    """Time a fit of the generalised gamma distribution, and of the Weibull distribution, which it contains."""
     frame, own = late(), {}
     for family in ("gengamma", "weibull"):
         own[family] = clock(lambda: tg.fit("Surv(age, stop, event) ~ arm", frame, family=family))  # noqa: B023
@@ -53,7 +53,7 @@ def late_gengamma() -> tuple[Clock, Clock, str]:
 
 
 def dask_surface(rows: int) -> tuple[Clock, float, float]:
-    """Seconds and RMSE of the surface of ``benchmarks.partitions``, and peak memory of all its processes together."""
+    """Return seconds, RMSE and peak memory of all processes for the surface of ``benchmarks.partitions``."""
     from benchmarks.partitions import fit_surface
 
     with tempfile.TemporaryDirectory() as folder:
@@ -62,7 +62,7 @@ def dask_surface(rows: int) -> tuple[Clock, float, float]:
 
 
 def lifelines_times(fitter: str, family: str) -> tuple[Clock, Clock, str]:
-    """A regression of times on its data on recidivism."""
+    """Time a regression of lifelines on its data on recidivism, and ours."""
     import lifelines
     from lifelines.datasets import load_rossi
 
@@ -75,7 +75,7 @@ def lifelines_times(fitter: str, family: str) -> tuple[Clock, Clock, str]:
 
 
 def statsmodels_tobit() -> tuple[Clock, Clock, str]:
-    """A Tobit model of its data on affairs, by its class for likelihoods with numerical derivatives."""
+    """Time a Tobit model of statsmodels, by its class for likelihoods with numerical derivatives, and ours."""
     from statsmodels.datasets import fair
 
     frame = fair.load_pandas().data.rename(columns={"affairs": "y"}).assign(lower=0.0)
@@ -88,7 +88,7 @@ def statsmodels_tobit() -> tuple[Clock, Clock, str]:
 
 
 def statsmodels_hazards(family: Any) -> tuple[Clock, Clock, str]:
-    """Its Cox regression of the Stanford heart transplants."""
+    """Time the Cox regression of statsmodels on the Stanford heart transplants, and ours."""
     from statsmodels.api import PHReg
     from statsmodels.datasets import heart
 
@@ -99,7 +99,7 @@ def statsmodels_hazards(family: Any) -> tuple[Clock, Clock, str]:
 
 
 def sksurv_hazards(family: Any) -> tuple[Clock, Clock, str]:
-    """Its Cox regression of the Worcester heart attack study, which has no standard errors; ours count."""
+    """Time the Cox regression of scikit-survival, which has no standard errors, and ours with standard errors."""
     from sksurv.datasets import load_whas500
     from sksurv.linear_model import CoxPHSurvivalAnalysis
 
@@ -117,5 +117,5 @@ def _timed(call: Callable[[], Any]) -> tuple[Any, Clock]:
 
 
 def _apart(ours: Any, theirs: pd.Series[Any], errors: pd.Series[Any]) -> str:
-    """Largest distance of estimates, in standard errors."""
+    """Return the largest difference of estimates, in standard errors."""
     return f"estimates apart by {float(np.max(np.abs(ours.params[theirs.index] - theirs) / errors)):.2g} SE"

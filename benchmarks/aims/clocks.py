@@ -1,4 +1,4 @@
-"""Processor and wall seconds of calls, each in a process of its own, whose peak memory is theirs."""
+"""Processor seconds, wall seconds and peak memory of calls in separate processes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Clock(NamedTuple):
 
 @dataclass(frozen=True)
 class Measured:
-    """What a case takes; ``times`` what it takes relative to another, in processor seconds."""
+    """The cost of a case; ``times`` is the ratio of its processor seconds to those of another."""
 
     clock: Clock | None
     peak: float = float("nan")
@@ -39,7 +39,7 @@ class Measured:
 
 
 def clock(call: Callable[[], object]) -> Clock:
-    """The median of calls after a first one, or the first one where it is long."""
+    """Return the median of calls after a first one, or the first call if it is long."""
     first = _once(call)
     if first.cpu > LONG:
         return first
@@ -56,7 +56,7 @@ def _once(call: Callable[[], object]) -> Clock:
 
 
 def apart(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
-    """What a function returns in a new process, and the peak memory of that."""
+    """Call a function in a new process, and return its value and the peak memory of the process."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         return pool.submit(_weighed, function, arguments).result()
 
@@ -75,13 +75,13 @@ def of_problem(problem: str, peer: str = "tobitgp (ep)") -> Measured:
 
 
 def relative(function: Callable[..., tuple[Clock, Clock, str]], *arguments: Any) -> Measured:
-    """What a function returns: a clock, that of what it is relative to, and the accuracy."""
+    """Call a function that returns its clock, the clock of the comparison and the accuracy."""
     (own, other, accuracy), peak = apart(function, *arguments)
     return Measured(own, peak, accuracy, own.cpu / other.cpu)
 
 
 def of_code(before: str, code: str, repeats: int = 5) -> Measured:
-    """Medians of a piece of code in new processes, after what is not counted."""
+    """Return medians of a piece of code in new processes; ``before`` runs first and is not counted."""
     begin = "import time; busy, began = time.process_time(), time.perf_counter()"
     end = "from benchmarks.worker import peak_mb"
     report = "print(time.process_time() - busy, time.perf_counter() - began"

@@ -1,4 +1,4 @@
-"""Problems of the aims beside those of the other programs."""
+"""Problems of the aims that the other programs do not have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The aims: what is measured, what it took before, and what it should take."""
+"""The aims: the problem, its earlier cost and the cost aimed at."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.aims.clocks import Measured, apart, of_code, of_problem, relativ
 
 @dataclass(frozen=True)
 class Aim:
-    """A name for the command line, the problem in words, seconds before and aimed at, and what measures it."""
+    """An aim: its name, the problem, the earlier cost, the cost aimed at, and the function that measures it."""
 
     name: str
     problem: str
@@ -24,7 +24,7 @@ class Aim:
 
 
 def dask(rows: int) -> Measured:
-    """The surface on a cluster of two workers."""
+    """Measure the surface on a cluster of two workers."""
     (clock, rmse, peak), _ = apart(calls.dask_surface, rows)
     return Measured(clock, peak, f"RMSE {rmse:.4f}")
 

@@ -1,1 +1,1 @@
-"""What censored mixtures must show: the paper's experiments, coverage of intervals, and speed beside scikit-learn."""
+"""Tests of censored mixtures: the paper's experiments, coverage of intervals, and speed against scikit-learn."""

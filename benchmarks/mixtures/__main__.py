@@ -5,10 +5,10 @@ Rows are censored. Tables are printed in markdown; ``--out`` keeps them as CSV t
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.commands import chosen, command
 from benchmarks.mixtures import coverage, families, numbers, speed, survival
 from benchmarks.mixtures.tables import show
 
@@ -17,18 +17,15 @@ TABLES = ("coverage", "families", "numbers", "size", "power", "passes", "fits", 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make the tables asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tables", nargs="*", help="all by default")
+    parser = command("benchmarks.mixtures", __doc__)
+    parser.add_argument("tables", nargs="*", help=f"{', '.join(TABLES)}; all by default")
     parser.add_argument("--sets", type=int, default=300, help="data sets of each case of coverage; 300 by default")
     parser.add_argument("--seeds", type=int, default=20, help="data sets of each number of groups; 20 by default")
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows that are timed; a million by default")
     parser.add_argument("--repeats", type=int, default=5, help="timings of which medians are shown; 5 by default")
     parser.add_argument("--out", type=Path, help="folder for CSV files")
     options = parser.parse_args(arguments)
-    wanted, out = options.tables or TABLES, options.out
-    unknown = ", ".join(sorted({*wanted} - {*TABLES}))
-    if unknown:
-        parser.error(f"{unknown}: choose of {', '.join(TABLES)}.")
+    wanted, out = chosen(parser, options.tables, TABLES), options.out
     if "coverage" in wanted:
         rows = coverage.coverage_table(options.sets)
         show(f"Coverage of 95% intervals, {options.sets} sets", rows, out, "coverage")

@@ -1,4 +1,4 @@
-"""How often 95% intervals by linear response, under the default prior, hold the truth of normal components."""
+"""Coverage of 95% intervals by linear response for normal components, under the default prior."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Case:
         return rng.normal(self.means[rng.integers(0, self.k, n)], 1.0)
 
     def reach(self) -> float:
-        """Where a fixed limit lies, or how far random ones are moved."""
+        """The position of a fixed limit, or the shift of random ones."""
         rng = np.random.default_rng(0)
         y = self.values(rng, LARGE)
         if self.limits == "random":

@@ -1,4 +1,4 @@
-"""How often 95% intervals under the default prior hold the parameters of separated groups of every family."""
+"""Coverage of 95% intervals for separated groups of every family, under the default prior."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often the evidence finds the number of groups, under the default prior and under the fixed ones of before."""
+"""How often the evidence finds the number of groups, under the default prior and the earlier fixed prior."""
 
 from __future__ import annotations
 

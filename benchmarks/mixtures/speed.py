@@ -1,4 +1,4 @@
-"""A pass over a million rows, and whole fits, beside scikit-learn's BayesianGaussianMixture in the same process.
+"""A pass over a million rows, and whole fits, compared with scikit-learn's BayesianGaussianMixture in the same process.
 
 scikit-learn knows no censoring, so it always gets the values before censoring. A pass is the difference of two fits of
 different length, over the number of passes between them. CPU time stands beside wall time, which other programs on the
@@ -121,7 +121,7 @@ def family_fits(n: int, seeds: int = 3) -> list[Row]:
 
 
 def _positive(n: int, seed: int) -> Ends:
-    """What random limits leave of values of two gamma distributions."""
+    """Draw values of two gamma distributions, censored at random limits."""
     rng = np.random.default_rng(seed)
     y = np.where(rng.random(n) < 0.5, rng.gamma(2.0, 1.0, n), rng.gamma(12.0, 1.0, n))
     limit = rng.uniform(1.0, 15.5, n)

@@ -1,4 +1,4 @@
-"""How often `check()` finds a survival curve beside that of Kaplan and Meier, or Turnbull, right models and wrong."""
+"""How often `check()` finds a difference from the Kaplan-Meier or Turnbull curve, for right and wrong models."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def size_table(sets: int) -> list[Row]:
 
 
 def power_table(sets: int) -> list[Row]:
-    """One exponential component fitted to two log-normal groups."""
+    """Fit one exponential component to two log-normal groups."""
     return [
         {"n": n, "rows": kind, "method": method} | shares("lognormal", n, kind, ("exponential", 1, method), sets)
         for n in (60, 150, 300, 600)

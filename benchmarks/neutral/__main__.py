@@ -7,7 +7,6 @@ written to ``docs/trust/neutral.csv`` and their tables printed.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import time
 import warnings
@@ -17,10 +16,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmarks.commands import chosen, command
 from benchmarks.neutral.data import PROBLEMS, Problem, numeric
 from benchmarks.neutral.methods import Method, methods
 from benchmarks.neutral.scores import scores
-from benchmarks.neutral.tables import of_sets, rank_table, score_table, with_picks
+from benchmarks.neutral.tables import REFERENCE, of_sets, rank_table, score_table, with_picks
 from tobitgp.selection.folds import deal
 
 FOLD_SCORES = Path("out") / "neutral.csv"
@@ -54,30 +54,31 @@ def measured(problem: Problem, method: Method, fold: int) -> dict[str, object]:
         return row | {"error": f"{type(error).__name__}: {error}"[:200]}
 
 
-def sought(chosen: Sequence[str], texts: str, folds: int) -> Iterator[tuple[int, Problem, Method]]:
-    """What is asked for, fold by fold."""
+def sought(sets: Sequence[str], texts: str, folds: int) -> Iterator[tuple[int, Problem, Method]]:
+    """Yield folds, data sets and methods that were requested."""
     for fold in range(folds):
         for problem in PROBLEMS:
-            if not chosen or problem.name in chosen:
+            if problem.name in sets:
                 yield from ((fold, problem, m) for m in methods() if any(text in m.name for text in texts.split("|")))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure what is asked for and is not in the file, then write the means and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command("benchmarks.neutral", __doc__)
     parser.add_argument("data", nargs="*", help="all by default")
-    parser.add_argument("--methods", default="", help="only those whose names hold this text, or one of a|b")
+    parser.add_argument("--methods", default="", help="only methods whose names contain this text, or one of a|b")
     parser.add_argument("--folds", type=int, default=FOLDS, help=f"how many of the {FOLDS} folds")
     parser.add_argument("--scores", type=Path, default=FOLD_SCORES, help="CSV file of folds, which is added to")
     parser.add_argument("--out", type=Path, default=OUT, help="CSV file of means over folds")
     options = parser.parse_args(arguments)
+    sets = chosen(parser, options.data, [problem.name for problem in PROBLEMS])
     path: Path = options.scores
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(",".join(COLUMNS) + "\n")
     known = pd.read_csv(path)
     done = set(zip(known["data"], known["fold"], known["method"], strict=True))
-    for fold, problem, method in sought(options.data, options.methods, options.folds):
+    for fold, problem, method in sought(sets, options.methods, options.folds):
         if (problem.name, fold, method.name) in done:
             continue
         with warnings.catch_warnings():
@@ -87,11 +88,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
             text = {name: f"{value:.6g}" if isinstance(value, float) else value for name, value in row.items()}
             csv.DictWriter(file, COLUMNS).writerow(text)
         print(problem.name, fold, method.name, row.get("seconds"), row.get("error", ""), flush=True)
-    sets = of_sets(with_picks(pd.read_csv(path)))
-    sets.to_csv(options.out, index=False, float_format="%.5g")
-    print(f"\n{rank_table(sets)}")
+    folds = pd.read_csv(path)
+    if lacking := {"Kaplan-Meier", REFERENCE} - set(folds["method"]):
+        parser.exit(message=f"{path} has no rows of {', '.join(sorted(lacking))}, which the tables require.\n")
+    means = of_sets(with_picks(folds))
+    means.to_csv(options.out, index=False, float_format="%.5g")
+    print(f"\n{rank_table(means)}")
     for score in ("log_loss", "brier"):
-        print(f"\n{score}\n\n{score_table(sets, score, [name for name in SHOWN if name in set(sets['method'])])}")
+        print(f"\n{score}\n\n{score_table(means, score, [name for name in SHOWN if name in set(means['method'])])}")
 
 
 if __name__ == "__main__":

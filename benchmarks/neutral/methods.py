@@ -1,4 +1,4 @@
-"""What is fitted: each method as a function of training rows that gives what predicts."""
+"""The methods: each is a function of training rows that returns a fitted model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ A_CURVE = 2.0  # nats that a curve costs, one for each of its hyper-parameters
 
 
 class Fitted(NamedTuple):
-    """What a method makes of training rows.
+    """A fitted model of training rows.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ def methods() -> Iterator[Method]:
 
 
 def kaplan_meier(train: pd.DataFrame) -> Fitted:
-    """One curve for all rows."""
+    """Fit one curve for all rows."""
     from lifelines import KaplanMeierFitter
 
     fitter = KaplanMeierFitter().fit(train["time"], train["event"])
@@ -166,7 +166,7 @@ def chosen(train: pd.DataFrame) -> Fitted:
 
 
 def answers(fit: Any) -> Fitted:
-    """What predicts, with the evidence and degrees of freedom of a fit."""
+    """Return the predictor of a fit, with its evidence and degrees of freedom."""
     names = ("log_evidence", "log_evidence_integrated", "df_model")
     about = {name: float(getattr(fit, name)) for name in names if hasattr(fit, name)}
     return Fitted(lambda rows, times: np.asarray(fit.predict_survival_function(rows, times=times)), fit.score, about)

@@ -1,4 +1,4 @@
-"""How held-out rows are judged."""
+"""Scores of held-out rows."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def rank_table(sets: pd.DataFrame) -> str:
 
 
 def score_table(sets: pd.DataFrame, score: str, names: list[str]) -> str:
-    """One score of some methods on every data set."""
+    """Return a table of one score, by method and data set."""
     table = sets.pivot_table(index="data", columns="method", values=score, sort=False)[names]
     about = sets.groupby("data", sort=False)[["rows", "events"]].first()
     return markdown(about.join(table.map("{:.4f}".format)).reset_index())

@@ -1,4 +1,4 @@
-"""Which fit is tried on which problem."""
+"""The fits, and the problems of each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.peers.rscript import mgcv, survreg
 
 @dataclass(frozen=True)
 class Peer:
-    """A fit and the problems, as "P1 P2", on which it is tried."""
+    """A fit and its problems, for example "P1 P2"."""
 
     name: str
     problems: str

@@ -1,4 +1,4 @@
-"""What every fit gives back, so that one function scores them all."""
+"""The common result of all fits, which one function scores."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Fit = Callable[[Draw], Answer]
 
 
 def normal(mean: np.ndarray, sd: np.ndarray) -> Answer:
-    """One normal at each test input, from (n,) arrays."""
+    """Return one normal distribution at each test input, from (n,) arrays."""
     return Answer(mean[None], sd[None], np.ones(1))
 
 
 def linear(draw: Draw, beta: np.ndarray, V: np.ndarray) -> Answer:
-    """A linear model whose last coefficient is the intercept, with covariance ``V`` of the coefficients."""
+    """Predict by a linear model whose last coefficient is the intercept, with covariance ``V`` of the coefficients."""
     T = np.column_stack([draw.test[draw.inputs], np.ones(len(draw.test))])
     return normal(T @ beta, np.sqrt(np.einsum("ni,ij,nj->n", T, V, T)))

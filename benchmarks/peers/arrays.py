@@ -1,4 +1,4 @@
-"""A draw as the variational libraries take it: standardised arrays and inducing inputs."""
+"""Standardised arrays and inducing inputs for the variational libraries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.problems import Draw
 
 
 def cosine(steps: int) -> np.ndarray:
-    """Step lengths that fall from 1 to 0: at a constant length the noise of minibatches exceeds the posterior's sd."""
+    """Step lengths that fall from 1 to 0. With constant steps the noise of minibatches exceeds the posterior's sd."""
     return 0.5 + 0.5 * np.cos(np.pi * np.arange(steps) / steps)
 
 
@@ -36,11 +36,11 @@ class Arrays:
         return cls(X, T, (y - centre) / scale, draw.status.astype(float), centre, scale)
 
     def inducing(self, m: int) -> np.ndarray:
-        """All inputs, or as many centres of clusters as asked for."""
+        """Return all inputs, or this number of cluster centres."""
         if m >= len(self.X):
             return self.X.copy()
         return kmeans2(self.X[: 50 * m], m, minit="++", seed=0)[0]
 
     def answer(self, mean: np.ndarray, var: np.ndarray) -> Answer:
-        """Back to the units of the response, from (n,) arrays."""
+        """Return the answer in units of the response, from (n,) arrays."""
         return normal(self.centre + self.scale * mean, self.scale * np.sqrt(var))

@@ -11,7 +11,7 @@ TOBIT = "zero_censored_power_transformed_normal"  # max(0, N(f, sigma^2))^lambda
 
 
 def vecchia(covariance: str, shape: float = 0.0, neighbours: int = 20, inversion: str = "default") -> Fit:
-    """A constant and a process of one range; ``shape`` is the smoothness of a Matern covariance.
+    """Fit a constant and a process of one range; ``shape`` is the smoothness of a Matern covariance.
 
     Its default ``inversion`` is by conjugate gradients, which do not end on curves of many rows to a length-scale.
     """
@@ -38,7 +38,7 @@ def vecchia(covariance: str, shape: float = 0.0, neighbours: int = 20, inversion
 
 
 def groups(draw: Draw) -> Answer:
-    """A constant, a slope and random intercepts."""
+    """Fit a constant, a slope and random intercepts."""
     import gpboost
 
     X, T = (np.column_stack([np.ones(len(rows)), rows["x"]]) for rows in (draw.train, draw.test))

@@ -1,4 +1,4 @@
-"""Mixtures of normals, whose answer is the distribution of a new response."""
+"""Mixtures of normals, which predict the distribution of a new response."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.problems import Draw
 
 
 def tobitgp(draw: Draw) -> Answer:
-    """The formula, at its estimates."""
+    """Fit the mixture of the formula, and predict at its estimates."""
     import tobitgp as tg
 
     params = tg.fit(draw.formula, draw.train).params
@@ -18,7 +18,7 @@ def tobitgp(draw: Draw) -> Answer:
 
 
 def censored_rows_dropped(draw: Draw) -> Answer:
-    """scikit-learn's maximum likelihood, which knows no censoring, with as many components."""
+    """Fit the uncensored rows by scikit-learn's maximum likelihood, with the same number of components."""
     from sklearn.mixture import GaussianMixture
 
     y = draw.train["y"].to_numpy()[draw.status == 0]

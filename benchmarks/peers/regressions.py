@@ -1,4 +1,4 @@
-"""Linear Tobit models as users of lifelines and statsmodels fit them, and what statsmodels fits without censoring."""
+"""Linear Tobit models by lifelines and statsmodels, and models of statsmodels without censoring."""
 
 from __future__ import annotations
 

@@ -19,23 +19,18 @@ import matplotlib.pyplot as plt
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "tobitgp"
 SHARED = {"errors", "files", "imports", "typing", "options", "method_settings", "method_spelling", "method_value"}
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
 ARRAYS = {
-    "posterior",
-    "inference",
-    "regression",
-    "mixture",
-    "likelihoods",
-    "priors",
-    "engines",
-    "distributions",
-    "numerics",
+    name.removeprefix("tobitgp.")
+    for contract in CONTRACTS
+    if contract["name"].startswith("arrays only")
+    for name in contract["source_modules"]
 }
 
 
 def read_layers() -> list[list[str]]:
     """Subpackages by layer, the highest layer first."""
-    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
-    named = [[name for name in layer.split(" : ") if name not in SHARED] for layer in contract["layers"]]
+    named = [[name for name in layer.split(" : ") if name not in SHARED] for layer in CONTRACTS[0]["layers"]]
     return [layer for layer in named if layer]
 
 
@@ -81,7 +76,7 @@ def draw(layers: list[list[str]], edges: set[tuple[str, str]]) -> plt.Figure:
         )
         box = {"boxstyle": "round,pad=0.4", "facecolor": colour, "edgecolor": "#777777", "linewidth": 0.7}
         boxes[name] = ax.text(*place, label, ha="center", va="center", fontsize=7.5, bbox=box, zorder=3)
-    ax.set(xlim=(0.3, 2.7), ylim=(0.6 - len(layers), 0.6))
+    ax.set(xlim=(0.25, 2.75), ylim=(0.6 - len(layers), 0.6))
     ax.axis("off")
     figure.canvas.draw()  # gives the boxes their sizes
     for a, b in sorted(edges):

@@ -134,7 +134,7 @@ def test_a_table_that_is_not_there_is_refused(capsys):
     papers = module_of(".", "papers")
     with pytest.raises(SystemExit):
         papers.write({"one": list, "two": list}, "run.py", None, ["three"])
-    assert "three: choose of one, two" in capsys.readouterr().err
+    assert "three: must be among one, two" in capsys.readouterr().err
 
 
 def test_tables_are_written(tmp_path, capsys):

@@ -1,17 +1,24 @@
 """The benchmarks run: what they time is tested elsewhere."""
 
 import json
+import re
+import runpy
+import sys
+from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
 from support.rivers import normalise
 
+import benchmarks
 from benchmarks import (
     batches,
     choices,
     cluster,
+    commands,
     flow,
     growth,
     intervals,
@@ -36,6 +43,40 @@ from benchmarks.peers import PEERS
 from benchmarks.peers import mixtures as normals
 from benchmarks.problems import PROBLEMS, matern32, surface
 from benchmarks.processes import Outcome
+
+README = Path(benchmarks.__file__).with_name("README.md").read_text()
+COMMANDS = sorted(set(re.findall(r"^\| (?:`make bench` or )?`python -m (benchmarks[.\w]*)`", README, re.M)))
+
+
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_of_the_readme_show_their_help_and_name_wrong_arguments(command, monkeypatch, capsys):
+    def run(argument):
+        monkeypatch.setattr(sys, "argv", [command, argument])
+        with pytest.raises(SystemExit) as end:
+            runpy.run_module(command, run_name="__main__")
+        return end.value.code, *capsys.readouterr()
+
+    code, shown, errors = run("--help")
+    assert (code, errors) == (0, "")
+    assert shown.startswith(f"usage: python -m {command} ")
+    assert f"``python -m {command}" in shown
+    code, shown, errors = run("nonsense")
+    assert (code, shown) == (2, "")
+    assert "nonsense" in errors.splitlines()[-1]
+
+
+def test_the_readme_has_the_commands():
+    assert len(COMMANDS) == 14
+
+
+def test_numbers_of_rows_are_read(capsys):
+    assert commands.rows_given("benchmarks.cluster", "", 500, []) == 500
+    assert commands.rows_given("benchmarks.cluster", "", 500, ["2e4"]) == 20_000
+    for wrong in ("99", "nan", "inf", "-1000", "many"):
+        with pytest.raises(SystemExit):
+            commands.rows_given("benchmarks.cluster", "", 500, ["--", wrong])
+        assert f"{wrong}: must be a number of at least 100" in capsys.readouterr().err
 
 
 def test_rates_are_reported(monkeypatch):
@@ -77,6 +118,25 @@ def test_components_are_scored_by_the_density_of_new_responses():
     assert known < ours < known + 0.02 < theirs
 
 
+def test_the_figure_of_growth_has_the_axes_of_the_table(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(plt, "close", drawn.append)
+    sizes = pd.DataFrame({"axis": "columns", "program": "tobitgp", "size": [1, 10], "cpu": [1.0, 2.0], "peak": 100.0})
+    growth.draw(sizes, tmp_path / "growth.png")
+    monkeypatch.undo()
+    (figure,) = drawn
+    assert [ax.get_xlabel() for ax in figure.axes if ax.get_visible()] == 2 * [AXES["columns"].label]
+    plt.close(figure)
+
+
+def test_tables_of_survival_models_name_the_methods_that_they_require(tmp_path, capsys):
+    files = ["--scores", str(tmp_path / "folds.csv"), "--out", str(tmp_path / "means.csv")]
+    with pytest.raises(SystemExit) as end:
+        neutral.main(["rossi", "--methods", "Kaplan-Meier", "--folds", "1", *files])
+    assert end.value.code == 0
+    assert "has no rows of lifelines Cox" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_growth_keeps_what_it_did_not_measure(tmp_path, monkeypatch):
     monkeypatch.setattr(growth, "PROGRAMS", ("tobitgp", "scikit-learn"))
@@ -106,7 +166,7 @@ def test_aims_are_measured_and_printed(capsys, monkeypatch):
     assert "log likelihood" in cells[5]
     with pytest.raises(SystemExit):
         aims.main(["P9"])
-    assert "P9: choose of late" in capsys.readouterr().err
+    assert "P9: must be among late" in capsys.readouterr().err
 
 
 def test_times_of_aims_are_written_with_what_they_are_relative_to():
@@ -211,7 +271,7 @@ def test_models_of_intervals_are_judged_on_the_same_folds(capsys, tmp_path):
     assert "731 rows, 19% interval-censored" in rows["data"].iloc[0]
     with pytest.raises(SystemExit):
         intervals.main(["veteran"])
-    assert "veteran: choose of nh4, diabetes" in capsys.readouterr().err
+    assert "veteran: must be among nh4, diabetes" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("problem", intervals.PROBLEMS, ids=lambda problem: problem.name)
@@ -244,7 +304,7 @@ def test_whole_fits_reach_the_same_density():
 def test_unknown_tables_of_mixtures_are_refused(capsys):
     with pytest.raises(SystemExit):
         mixtures.main(["passes", "fit"])
-    assert f"fit: choose of {', '.join(mixtures.TABLES)}" in capsys.readouterr().err
+    assert f"fit: must be among {', '.join(mixtures.TABLES)}" in capsys.readouterr().err
 
 
 @pytest.mark.slow

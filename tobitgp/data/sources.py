@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import reprlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -81,7 +82,8 @@ def find_client(engine: Any, data: Any) -> Any:
         except ValueError:
             return None
     if distributed is None or not isinstance(engine, distributed.Client):
-        raise SpecError(f"engine={type(engine).__name__}: must be None or a client of dask, distributed.Client().")
+        shown = reprlib.repr(engine)
+        raise SpecError(f"engine={shown}: must be a client of dask. Pass distributed.Client(address of the scheduler).")
     if engine.asynchronous:
         raise SpecError("engine= is an asynchronous client, which a fit cannot wait for. Use distributed.Client().")
     if engine.status != "running":

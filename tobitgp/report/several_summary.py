@@ -190,7 +190,7 @@ def draw_latent(results: Any, dimensions: Any, by: Any, ax: Any) -> Any:
     errors = [table.loc[kept, (q, "se")] for q in pair]
     axes = given_or_new(ax, SQUARE)
     axes.errorbar(x, y, xerr=errors[0], yerr=errors[1], fmt="none", ecolor=INK, alpha=0.15, linewidth=0.7, zorder=1)
-    _points(axes, x, y, None if by is None else pd.Series(np.asarray(by)[kept]))
+    _points(axes, x, y, None if by is None else pd.Series(np.asarray(by)[kept], name=getattr(by, "name", None)))
     axes.set_xlabel(f"latent coordinate {pair[0]}")
     axes.set_ylabel(f"latent coordinate {pair[1]}")
     axes.spines[["top", "right"]].set_visible(False)
@@ -198,15 +198,16 @@ def draw_latent(results: Any, dimensions: Any, by: Any, ax: Any) -> Any:
 
 
 def _points(axes: Any, x: Any, y: Any, by: pd.Series[Any] | None) -> None:
-    """Points in one colour, in those of labels, or on a scale of numbers."""
+    """Draw points in one colour, in those of labels, or on a scale of numbers, with the name of these."""
     options = {"s": 16, "edgecolors": "white", "linewidths": 0.4, "zorder": 2}
+    name = "" if by is None or by.name is None else str(by.name)
     if by is None:
         axes.scatter(x, y, color=BLUE, **options)
     elif pd.api.types.is_numeric_dtype(by) and by.nunique() > _RUNS:
         shown = axes.scatter(x, y, c=by, cmap="viridis", **options)
-        axes.figure.colorbar(shown, ax=axes)
+        axes.figure.colorbar(shown, ax=axes, label=name)
     else:
         for k, level in enumerate(sorted(by.dropna().unique(), key=str)):
             own = (by == level).to_numpy()
             axes.scatter(x[own], y[own], color=LEVELS[k % len(LEVELS)], label=as_label(level), **options)
-        axes.legend(fontsize="small", framealpha=0.9, edgecolor="none")
+        axes.legend(title=name, fontsize="small", framealpha=0.9, edgecolor="none")

@@ -38,7 +38,7 @@ Moments = tuple[np.ndarray, np.ndarray]
 
 
 def fits(example: int) -> dict[str, dict]:
-    """Options of each column of Tables 1 and 2."""
+    """Return the options of each column of Tables 1 and 2."""
     no_side_noise = {name: 1e-6 for name in SIDES[example]}
     return {
         "LA": maximised(tg.Laplace()),
@@ -52,7 +52,7 @@ def fits(example: int) -> dict[str, dict]:
 
 
 def fitted(formula: str, data: pd.DataFrame, options: dict) -> Any:
-    """A fit; what is averaged has weak priors."""
+    """Fit a model. Hyper-parameters that are averaged over have weak priors."""
     return tg.fit(formula, data, **options, **(weak(formula, data) if "priors" not in options else {}))
 
 
@@ -97,7 +97,7 @@ def example_rows(example: int, draws: Iterable[int] = DRAWS) -> Iterator[dict]:
 
 
 def start_rows(draws: Iterable[int] = DRAWS_STARTS) -> Iterator[dict]:
-    """What eight starts find beside the default."""
+    """Compare fits from eight starts with the default."""
     for example in (1, 2):
         for draw in draws:
             data = problem(example, draw)[0]
@@ -109,12 +109,12 @@ def start_rows(draws: Iterable[int] = DRAWS_STARTS) -> Iterator[dict]:
 
 
 def started(options: dict[str, Any], n: int | None) -> dict[str, Any]:
-    """The same options with a number of starts."""
+    """Return these options with a number of starts."""
     return {**options, "method": replace(options["method"], n_starts=n)}
 
 
 def own_noise_rows(draws: Iterable[int] = DRAWS_ROWS) -> Iterator[dict]:
-    """Example 1 with a side noise of its own for each censored row, which the paper leaves to future work."""
+    """Fit Example 1 with a separate side noise for each censored row, which the paper leaves to future work."""
     own = tg.VI(bound="local", side_noise="row")
     for draw in draws:
         data, x, f, strata = problem(1, draw)
@@ -181,7 +181,7 @@ def water() -> pd.DataFrame:
 
 
 def series_models() -> dict[str, dict]:
-    """The five models of Table 3, and what tells more of them."""
+    """Return the five models of Table 3 and variants of them."""
     noiseless = {"sigma_lower": 1e-6, "sigma_upper": 1e-6}
     return {
         "GP": {"censored": "ignore", **MAXIMISED},
@@ -205,7 +205,7 @@ def series_rows() -> Iterator[dict]:
 
 
 def series_row(data: pd.DataFrame, options: dict) -> dict:
-    """What one model makes of one series."""
+    """Return the errors and the estimates of one model on one series."""
     f, everything = data["f"].to_numpy(), np.ones(len(data), bool)
     fit = fitted(FORMULA[2], data, options)
     mean, sd = moments(fit, data["x"].to_numpy())
@@ -217,7 +217,7 @@ def series_row(data: pd.DataFrame, options: dict) -> dict:
 
 
 def curve_rows() -> Iterator[dict]:
-    """What the five models of Table 3 make of one station, where the maximum of VT-GPR discards both sides."""
+    """Yield the predictions of the five models for one station, where the maximum of VT-GPR discards both sides."""
     data = all_series()["station 1"]
     for name, options in list(series_models().items())[:5]:
         mean, sd = moments(tg.fit(FORMULA[2], data, **options), data["x"].to_numpy())

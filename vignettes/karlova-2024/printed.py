@@ -61,7 +61,7 @@ class Objective:
         return a @ mu, np.sqrt(np.maximum(var, 1e-12)), float(np.exp(log_sigma))
 
     def start(self, mean: Any, cov: Any, sd: float, lengthscale: float, sigma: float) -> Any:
-        """The vector of a posterior that another method found."""
+        """Return the vector of a posterior from another method."""
         kernel = np.log([sd, lengthscale])
         C = self._factor(kernel)
         half = np.linalg.solve(C, cov)
@@ -82,7 +82,7 @@ class Objective:
         return float(value.sum()), C.T @ d1, 2.0 * C.T @ (dv[:, None] * T), float(ds.sum())
 
     def _twice_line_two(self, m: Any, var: Any, sigma: float) -> tuple[Any, Any, Any, Any]:
-        """What the other sign of the second line adds to Eq. 22, with its derivatives."""
+        """Return the difference that the other sign of the second line makes in Eq. 22, with its derivatives."""
         s = np.sqrt(var)
         a, b = (self.lower - m) / s, (self.upper - m) / s
         inside, square = ndtr(b) - ndtr(a), ((self.y - m) ** 2 + var) / sigma**2

@@ -17,7 +17,7 @@ EACH = {"mae": "error of each row", "nlpd": "loss of each row"}
 
 
 def scores(res: Any, test: pd.DataFrame, upper: float = np.inf) -> dict[str, Any]:
-    """Of new rows, with the standard error of the mean over them; ``upper`` is where predictions are clipped."""
+    """Return measures of new rows with the standard errors of their means; predictions are clipped at ``upper``."""
     f = res.predict(test, "latent", se=True)
     time, event = test["time"], test["event"].to_numpy(bool)
     sd = np.hypot(f["se"], res.params["sigma"])
@@ -32,7 +32,7 @@ def scores(res: Any, test: pd.DataFrame, upper: float = np.inf) -> dict[str, Any
 
 
 def scores_of_logs(res: Any, test: pd.DataFrame) -> dict[str, Any]:
-    """The same of a log-normal model: medians predict, and densities are those of times, not of their logarithms."""
+    """Return the measures of a log-normal model, with medians as predictions and densities of the times themselves."""
     f = res.predict(test, "latent", se=True)
     time, event = test["time"], test["event"].to_numpy(bool)
     sd, each = np.hypot(f["se"], res.params["sigma"]), np.arange(len(test))
@@ -80,7 +80,7 @@ def standardised(inputs: pd.DataFrame, train: Any) -> pd.DataFrame:
 
 
 def process(inputs: pd.DataFrame, ard: bool = False) -> str:
-    """One Gaussian process over all inputs."""
+    """Return the formula of one Gaussian process over all inputs."""
     return f"gp({', '.join(inputs.columns)}, ard={ard}, name='f')"
 
 

@@ -79,7 +79,7 @@ def scores(res: Any, test: pd.DataFrame, averaged: bool) -> dict[str, float]:
 
 
 def table(draws: dict[str, int], drawn: dict[str, int]) -> Iterator[dict[str, Any]]:
-    """One line for each draw, method, kind of censoring and range of x; the first ``drawn`` have VI by draws too."""
+    """Yield a row for each draw, method, kind of censoring and range of x; the first ``drawn`` have VI by draws too."""
     for where, x_range in RANGES.items():
         for case in CASES:
             for seed in range(1, draws[where] + 1):

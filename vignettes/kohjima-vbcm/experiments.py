@@ -1,4 +1,4 @@
-"""The experiments of Kohjima, Matsubayashi and Toda (2019), section 6: what is drawn, and how fits are scored.
+"""The experiments of Kohjima, Matsubayashi and Toda (2019), section 6: data, fits and scores.
 
 Rows are ends (lower, upper], equal where the value was seen. Priors are the paper's, in the units of the data.
 """
@@ -33,7 +33,7 @@ GAUSSIAN_PRIOR = {"mean": 0.0, "tau": 1e-3, "a": 1.0, "b": 1.0}
 
 @dataclass(frozen=True)
 class Truth:
-    """Two components of equal weight, seen between two limits.
+    """Two components of equal weight, censored at two limits.
 
     Attributes
     ----------
@@ -55,19 +55,19 @@ class Truth:
     prior: dict[str, float]
 
     def draw(self, n: int, rng: np.random.Generator) -> Ends:
-        """Ends of n rows."""
+        """Draw the ends of n rows."""
         return censor(Predictive(np.full(2, 0.5), self.distribution).rvs(n, rng), *self.limits)
 
     def training_rows(self, n: int, seed: int) -> Ends:
-        """The training set of a seed."""
+        """Return the training set of a seed."""
         return self.draw(n, np.random.default_rng([seed, n]))
 
     def test_rows(self, seed: int) -> Ends:
-        """The test set that goes with all training sets of a seed."""
+        """Return the test set that all training sets of a seed share."""
         return self.draw(TEST_ROWS, np.random.default_rng([seed, 0]))
 
     def log_density(self, rows: Ends) -> np.ndarray:
-        """Log density or mass of rows under the truth."""
+        """Return log density or mass of rows under the truth."""
         return np.asarray(Predictive(np.full(2, 0.5), self.distribution).log_mass(*rows))
 
 
@@ -104,19 +104,19 @@ class Scores:
 
 
 def censor(y: np.ndarray, low: float, high: float) -> Ends:
-    """Ends of values seen in (low, high]."""
+    """Return the ends of values that are exact in (low, high]."""
     lower = np.where(y <= low, -np.inf, np.minimum(y, high))
     upper = np.where(y > high, np.inf, np.maximum(y, low))
     return lower, upper
 
 
 def take(rows: Ends, at: np.ndarray) -> Ends:
-    """Some rows."""
+    """Return some of the rows."""
     return rows[0][at], rows[1][at]
 
 
 def survival(name: str) -> Ends:
-    """Times of a data set, less their mean and over their standard deviation, those of censored rows among them."""
+    """Return the standardised times of a data set, including those of censored rows."""
     data, column = SURVIVAL[name]
     frame = tg.datasets.load(data)
     time, event = frame[column].to_numpy(float), frame["event"].to_numpy() == 1
@@ -135,7 +135,7 @@ def folds(rows: Ends, share: float, seed: int = 0) -> Iterator[tuple[Ends, Ends]
 
 
 def fitted(method: str, train: Ends, family: str, k: int, prior: dict[str, float], rng: int = 0) -> MixtureFit:
-    """A fit by one of the paper's methods; EM and VB see exact rows only."""
+    """Fit by one of the paper's methods. EM and VB use only exact rows."""
     if method in ("EM", "VB"):
         train = take(train, np.flatnonzero(train[0] == train[1]))
     bayes = method.startswith("VB")
@@ -150,7 +150,7 @@ def fitted(method: str, train: Ends, family: str, k: int, prior: dict[str, float
 
 
 def synthetic_scores(truth: Truth, n: int, k: int, sets: int, methods: Sequence[str] = METHODS) -> Scores:
-    """Training sets of n rows, each with a test set of its own; of emm also with parameters plugged in, as there."""
+    """Score training sets of n rows, each with its test set. For emm, also with plug-in parameters as in the paper."""
     found: dict[str, list[float]] = {}
     best = []
     for seed in range(sets):
@@ -190,7 +190,7 @@ def bounds(truth: Truth, sets: int, largest: int = 6, n: int = 100) -> np.ndarra
 def stochastic_path(
     rows: Ends, k: int, prior: dict[str, float], size: int, evenly: bool, marks: Sequence[int], rng: int = 0
 ) -> tuple[list[float], int]:
-    """How far the stochastic algorithm is below the batch one from the same start, after some numbers of steps.
+    """Return how far the stochastic bound is below the batch bound from the same start, after some numbers of steps.
 
     Normal components; step lengths and sampled components as in the paper's algorithm 2. Batches are spread evenly over
     the sorted rows, as tobitgp's are, or drawn at random as in the paper. The second value is the number of plain

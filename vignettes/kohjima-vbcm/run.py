@@ -109,7 +109,7 @@ def stochastic(sets: int = SETS) -> Iterator[Row]:
 
 
 def steps(sets: int = 10) -> Iterator[Row]:
-    """The same with five components, batches of 20 drawn at random, and many more steps."""
+    """Figure 5 (b) with five components, batches of 20 drawn at random, and many more steps."""
     for seed in range(sets):
         yield from _path(5, seed, 20, False, MORE_STEPS)
 
@@ -158,7 +158,7 @@ def _quantities(cell: Row, found: Scores) -> Iterator[Row]:
 
 
 def _path(k: int, seed: int, size: int, evenly: bool, marks: tuple[int, ...]) -> Iterator[Row]:
-    """One run of the stochastic algorithm on the 100 gmm rows of a seed."""
+    """Run the stochastic algorithm on the 100 gmm rows of a seed."""
     below, passes = stochastic_path(GMM.training_rows(100, seed), k, GMM.prior, size, evenly, marks, seed)
     cell = {"k": k, "set": seed, "batch": size, "drawn": "evenly" if evenly else "at random"}
     for step, value in zip(marks, below, strict=True):
@@ -166,7 +166,7 @@ def _path(k: int, seed: int, size: int, evenly: bool, marks: tuple[int, ...]) ->
 
 
 def _single(k: int, seed: int, method: VBCM, run: int) -> MixtureFit:
-    """One run on the 100 gmm rows of a seed."""
+    """Fit the 100 gmm rows of a seed."""
     return fit_mixture(*GMM.training_rows(100, seed), k=k, method=method, prior=GMM.prior, rng=1000 * run + seed)
 
 

@@ -47,38 +47,38 @@ MODELS: dict[str, tuple[str, dict[str, Any], str | tuple[()]]] = {
 
 
 def read() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Samples and daily discharges."""
+    """Return samples and daily discharges."""
     tables = (tg.datasets.fetch(f"choptank_{name}") for name in ("nitrate", "discharge"))
     samples, daily = (table.assign(date=pd.to_datetime(table["date"])) for table in tables)
     return samples, daily
 
 
 def stored() -> pd.DataFrame:
-    """Annual means of EGRET by water year."""
+    """Return annual means of EGRET by water year."""
     case = json.loads((ROOT / "tests/reference/nondetects.json").read_text())["cases"]["choptank_flow_normalised"]
     return pd.DataFrame({"wrtds": case["conc"], "wrtds_normalised": case["fn_conc"]}, index=case["year"])
 
 
 def fit(name: str) -> Any:
-    """A fit of one of the models."""
+    """Fit one of the models."""
     formula, priors, _ = MODELS[name]
     return tg.fit(formula, read()[0], family="lognormal", priors=priors)
 
 
 def trend(name: str, res: Any) -> Any:
-    """Its trend by water years."""
+    """Return the trend of a fit by water years."""
     asked = {"by": "water_year", "contrasts": [(1985, 2010)], "exclude": MODELS[name][2]}
     return tg.flow_normalise(res, read()[1], **asked)
 
 
 def annual() -> Iterator[dict[str, Any]]:
-    """The first model's trend, year by year, beside WRTDS."""
+    """Yield the annual trends of the first model and of WRTDS."""
     table = trend("slow", fit("slow")).table.join(stored())
     yield from ({"water_year": year, **row} for year, row in table.round(5).to_dict("index").items())
 
 
 def models() -> Iterator[dict[str, Any]]:
-    """How far the models are from WRTDS, and their contrasts."""
+    """Return differences of the models from WRTDS, and their contrasts."""
     reference = stored()["wrtds_normalised"]
     for name in MODELS:
         res = fit(name)
@@ -100,7 +100,7 @@ def models() -> Iterator[dict[str, Any]]:
 
 
 def held_out() -> Iterator[dict[str, Any]]:
-    """Log densities of samples that were left out: of WRTDS by fits without them, of processes by their cavities."""
+    """Yield log densities of held-out samples, by refits for WRTDS and by cavities for processes."""
     table, _ = read()
     t = decimal_years((table["date"] - pd.Timestamp(0)).dt.days)
     samples = as_samples(t, np.log(table["q"]), table["conc_low"], table["conc_high"])

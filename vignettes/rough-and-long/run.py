@@ -31,7 +31,7 @@ PARAMETERS = {"height": "height", "sd": "sd(field)", "lengthscale": "lengthscale
 def exponential_field(
     places: np.ndarray, lengthscale: float, sd: float, rng: np.random.Generator, frequencies: int = 5000
 ) -> np.ndarray:
-    """A draw at places (n, 2): waves whose frequencies are drawn from the kernel's spectral density."""
+    """Draw a surface at places (n, 2) as waves with frequencies from the spectral density of the kernel."""
     cauchy = rng.normal(size=(frequencies, 2)) / np.abs(rng.normal(size=(frequencies, 1)))
     a, b = rng.normal(0, sd / np.sqrt(frequencies), size=(2, frequencies))
     phases = (some @ (cauchy.T / lengthscale) for some in np.array_split(places, 50))
@@ -39,7 +39,7 @@ def exponential_field(
 
 
 def places_of_survey(rng: np.random.Generator) -> np.ndarray:
-    """Seven in ten around towns, the others anywhere, (n, 2); what falls outside is reflected."""
+    """Draw places (n, 2), seven in ten around towns and the others anywhere. Places outside are reflected."""
     towns, widths = rng.uniform(5, SIDE - 5, (TOWNS, 2)), rng.uniform(1.5, 6, (TOWNS, 1))
     town = rng.integers(0, TOWNS, SITES)
     around = towns[town] + widths[town] * rng.normal(size=(SITES, 2))
@@ -48,7 +48,7 @@ def places_of_survey(rng: np.random.Generator) -> np.ndarray:
 
 
 def survey() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Sites and the cells of a map; `f` is the true mean of the logarithm."""
+    """Draw sites and the cells of a map. `f` is the true mean of the logarithm."""
     rng = np.random.default_rng(1)
     centres = (np.arange(CELLS) + 0.5) * SIDE / CELLS
     cells = np.stack(np.meshgrid(centres, centres), axis=-1).reshape(-1, 2)
@@ -64,12 +64,12 @@ def survey() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def some_of(sites: pd.DataFrame) -> pd.DataFrame:
-    """Those that the page itself fits."""
+    """Return the sites that the page itself fits."""
     return sites.sample(3000, random_state=0)
 
 
 def fit(sites: pd.DataFrame, formula: str = FORMULA) -> Any:
-    """Hyper-parameters at their maximum: averaging over 29 points of them makes a map 29 times."""
+    """Fit with hyper-parameters at their maximum: an average over 29 points takes 29 times as long for a map."""
     return tg.fit(formula, sites, family="lognormal", method=tg.EP(hyper="maximize"))
 
 
@@ -81,17 +81,17 @@ def predicted(res: Any, cells: pd.DataFrame) -> pd.DataFrame:
 
 @cache
 def all_sites() -> Any:
-    """The fit to all sites."""
+    """Fit all sites."""
     return fit(survey()[0])
 
 
 def map_rows() -> Iterator[dict[str, Any]]:
-    """A row for each cell, from the south-west eastwards."""
+    """Yield a row for each cell, from the south-west eastwards."""
     yield from predicted(all_sites(), survey()[1]).to_dict("records")
 
 
 def fits() -> Iterator[dict[str, Any]]:
-    """A row for each fit: estimates, and how far medians of the map are from the truth."""
+    """Yield a row for each fit: estimates, and errors of the medians on the map."""
     sites, cells = survey()
     few = some_of(sites)
     yield {"sites": len(few), "process": "inducing inputs", **described(fit(few, LOW_RANK), cells)}

@@ -1,7 +1,7 @@
-"""The tables of this page from soils of Colorado: `python vignettes/soil-metals/run.py`.
+"""Compute the tables of this page from soils of Colorado: `python vignettes/soil-metals/run.py`.
 
-They are written beside this script, in about 20 minutes. The data are downloaded by `tg.datasets.fetch`. All seeds
-are fixed.
+The script writes them next to itself, in about 20 minutes. `tg.datasets.fetch` downloads the data. All seeds are
+fixed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CENSOR = f"censor({', '.join(f'log({name}_limit)' for name in NAMES)})"
 
 
 def survey() -> pd.DataFrame:
-    """The elements and their limits, which on rows with a detected value are any number below it."""
+    """Return the elements and their limits. Where an element was detected, its limit is half of the value."""
     data = tg.datasets.fetch("colorado_soils")
     for name in NAMES:
         below = data.get(f"{name}_censored", 0) == 1
@@ -52,7 +52,7 @@ def survey() -> pd.DataFrame:
 
 @cache
 def whole(dimensions: int) -> Any:
-    """A fit of all soils."""
+    """Fit all soils."""
     method = tg.VI(bound="local", inducing=40, n_starts=4)
     return tg.fit(f"{LEFT} ~ gp(latent({dimensions})) | {CENSOR}", survey(), method=method, rng=1)
 
@@ -61,7 +61,7 @@ def whole(dimensions: int) -> Any:
 
 
 def map_rows() -> Iterator[dict[str, Any]]:
-    """A row for each soil: its coordinates, and how many elements were not detected."""
+    """Yield a row for each soil: its coordinates, and the number of elements that were not detected."""
     data, found = survey(), whole(2).latent()
     absent = sum((data[name] <= data[f"{name}_limit"]).astype(int) for name in NAMES)
     for number, (_, row) in zip(absent, found.iterrows(), strict=True):
@@ -69,7 +69,7 @@ def map_rows() -> Iterator[dict[str, Any]]:
 
 
 def cells() -> Iterator[dict[str, Any]]:
-    """Means of the coordinates in half a degree by half a degree."""
+    """Yield means of the coordinates in cells of half a degree by half a degree."""
     data, found = survey(), whole(2).latent()
     places = {name: np.floor(2 * data[name]) / 2 + 0.25 for name in ("lon", "lat")}
     table = pd.DataFrame({**places, "first": found[1, "estimate"], "second": found[2, "estimate"], "soils": 1})
@@ -78,7 +78,7 @@ def cells() -> Iterator[dict[str, Any]]:
 
 
 def profiles() -> Iterator[dict[str, Any]]:
-    """A row for each element: how it correlates with the coordinates, and the share of noise in its variance."""
+    """Yield a row for each element: its correlations with the coordinates, and the noise share of its variance."""
     data, res = survey(), whole(2)
     imputed, found = res.impute(), res.latent()
     for name in NAMES:
@@ -94,7 +94,7 @@ def profiles() -> Iterator[dict[str, Any]]:
 
 
 def relevance() -> Iterator[dict[str, Any]]:
-    """A row for each dimension of fits with one to four, and the bound."""
+    """Yield a row for each dimension of fits with one to four dimensions, with the bound."""
     for dimensions in (1, 2, 3, 4):
         res = whole(dimensions)
         for dimension, row in res.relevance().iterrows():
@@ -105,7 +105,7 @@ def relevance() -> Iterator[dict[str, Any]]:
 
 
 class Predicted:
-    """Values of rows as mixtures of normal distributions on the log scale, (C, n) each, below limits (n,)."""
+    """Mixtures of C normal distributions on the log scale for n rows, (C, n), truncated above at limits (n,)."""
 
     def __init__(self, weight: Any, mean: Any, sd: Any, limit: Any = np.inf):
         log_weight = np.log(weight) + log_ndtr((limit - mean) / sd)
@@ -134,13 +134,13 @@ class Predicted:
 
 
 def of_coordinates(data: pd.DataFrame, name: str, res: Any) -> Any:
-    """Values of an element given the other elements of the row."""
+    """Predict an element from the other elements of the row with latent coordinates."""
     y = res[f"log({name})"].get_distribution(data.assign(**{name: np.nan}))
     return np.ones((1, 1)), np.asarray(y.mean())[None], np.asarray(y.std())[None]
 
 
 def of_normals(data: pd.DataFrame, name: str, res: Any) -> Any:
-    """The same of normal vectors, given draws of other elements that are not known."""
+    """Predict an element from the other elements with normal vectors; unknown elements are drawn."""
     own, others = NAMES.index(name), [j for j, other in enumerate(NAMES) if other != name]
     drawn = res.sample(data.assign(**{name: np.nan}), DRAWS, what="conditional", rng=1)[..., others]
     covariances = res.covariances.to_numpy().reshape(-1, len(NAMES), len(NAMES))
@@ -157,13 +157,13 @@ def of_normals(data: pd.DataFrame, name: str, res: Any) -> Any:
 
 
 def of_one_element(data: pd.DataFrame, name: str, fits: Any) -> Any:
-    """Each element without the others."""
+    """Predict an element without the others."""
     found = fits[name].params
     return np.ones((1, 1)), np.full((1, len(data)), found["Intercept"]), np.full((1, len(data)), found["sigma"])
 
 
 def of_regression(data: pd.DataFrame, name: str, filled: pd.DataFrame) -> Any:
-    """A linear regression on the other elements, means instead of those that are missing."""
+    """Predict an element by linear regression on the others; a missing element is replaced by its mean."""
     H = np.column_stack([np.ones(len(data)), filled.drop(columns=name).fillna(filled.mean())])
     known = filled[name].notna().to_numpy()
     beta, *_ = np.linalg.lstsq(H[known], filled.loc[known, name])
@@ -172,19 +172,19 @@ def of_regression(data: pd.DataFrame, name: str, filled: pd.DataFrame) -> Any:
 
 
 def latent(dimensions: int) -> Callable[[pd.DataFrame], Any]:
-    """How an element is predicted, and the fit."""
+    """Return a function that fits latent coordinates, with the function that predicts an element."""
     formula = f"{LEFT} ~ gp(latent({dimensions})) | {CENSOR}"
     return lambda data: (of_coordinates, tg.fit(formula, data, rng=1))
 
 
 def normal(components: int) -> Callable[[pd.DataFrame], Any]:
-    """The same of mixtures."""
+    """Return a function that fits a mixture, with the function that predicts an element."""
     formula = f"{LEFT} ~ mixture({components}) | {CENSOR}"
     return lambda data: (of_normals, tg.fit(formula, data, method=tg.EMCM(n_init=3), rng=1))
 
 
 def alone(data: pd.DataFrame) -> Any:
-    """The same of elements one by one."""
+    """Fit each element alone."""
     known = {name: data[data[name].notna()] for name in NAMES}
     return of_one_element, {
         name: tg.fit(f"log({name}) ~ 1 | censor(log({name}_limit))", rows) for name, rows in known.items()
@@ -192,7 +192,7 @@ def alone(data: pd.DataFrame) -> Any:
 
 
 def halves(data: pd.DataFrame) -> Any:
-    """The same of logarithms with half the limit for what is below it."""
+    """Return logarithms in which values below a limit are half of it."""
     below = {name: data[name] <= data[f"{name}_limit"] for name in NAMES}
     return of_regression, pd.DataFrame({name: np.log(data[name].mask(below[name], data[name] / 2)) for name in NAMES})
 
@@ -210,7 +210,7 @@ FEWEST_ROWS = {"mixture(2)": 200}  # a component has 44 parameters
 
 
 def sample(data: pd.DataFrame, rows: Any, rng: np.random.Generator) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A sample as a laboratory with higher limits reports it, a tenth of its values missing; and the truth."""
+    """Return a sample with raised limits and a tenth of its values missing, and the same rows unchanged."""
     truth = data.iloc[rows].reset_index(drop=True)
     seen = truth.copy()
     for name, unit in UNITS.items():
@@ -221,7 +221,7 @@ def sample(data: pd.DataFrame, rows: Any, rng: np.random.Generator) -> tuple[pd.
 
 
 def scored(method: Callable[..., Any], seen: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
-    """A row for each value that is held out: its log probability, its error, and whether the interval has it."""
+    """Return log score, error and coverage for each value that is held out."""
     predict, fit = method(seen)
     parts = []
     for name, unit in UNITS.items():
@@ -244,7 +244,7 @@ def scored(method: Callable[..., Any], seen: pd.DataFrame, truth: pd.DataFrame) 
 
 
 def scores() -> Iterator[dict[str, Any]]:
-    """Means over the values of a sample that are held out, by method and by why they are."""
+    """Yield means over the held-out values of a sample, by method and by kind of value."""
     data = survey()
     for size, number in SAMPLES.items():
         rng = np.random.default_rng(size)
@@ -261,12 +261,12 @@ def scores() -> Iterator[dict[str, Any]]:
 
 
 def summary(error: Any) -> dict[str, float]:
-    """Of errors on the log scale."""
+    """Return RMSE and mean absolute error on the log scale."""
     return {"rmse": np.sqrt((error**2).mean()), "mean_absolute": error.abs().mean()}
 
 
 def means(table: pd.DataFrame) -> dict[str, float]:
-    """Of scores, and of what 95% intervals cover."""
+    """Return the mean log score and the coverage of 95% intervals."""
     return {"log_score": table["log_score"].mean(), "coverage": table["inside"].mean()}
 
 

@@ -1,5 +1,7 @@
 """Where partitioned data come from, and what is said where they cannot be used."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -182,9 +184,9 @@ def test_what_needs_rows_in_memory_says_so(frame, folder):
         quietly(tg.fit, FORMULA, folder, method=tg.VI(bound="local", side_noise="row"))
 
 
-@pytest.mark.parametrize("engine", ["dask", 3, object()])
-def test_engines_are_clients(frame, engine):
-    with pytest.raises(SpecError, match="engine="):
+@pytest.mark.parametrize(("engine", "shown"), [("tcp://10.0.0.1:8786", "'tcp://10.0.0.1:8786'"), (3, "3"), ({}, "{}")])
+def test_engines_are_clients(frame, engine, shown):
+    with pytest.raises(SpecError, match=re.escape(f"engine={shown}: must be a client of dask. Pass ")):
         find_client(engine, frame)
 
 

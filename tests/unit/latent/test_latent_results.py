@@ -224,7 +224,11 @@ def test_summary_and_map_show_every_part(res, data):
     text = str(res.summary())
     for words in ("y5", "dimension 3", "Log evidence:", "lower bound"):
         assert words in text
-    assert len(res.plot_latent(by=data["y1"]).collections) >= 2
+    coloured = res.plot_latent(by=data["y1"])
+    assert len(coloured.collections) >= 2
+    assert coloured.figure.axes[-1].get_ylabel() == "y1"
+    groups = pd.Series(np.arange(70) % 3, name="group")
+    assert res.plot_latent(by=groups).get_legend().get_title().get_text() == "group"
     assert len(res.plot_latent((1, 3), by=np.arange(70) % 3).get_legend().get_texts()) == 3
 
 

@@ -159,7 +159,7 @@ class LatentResults(TogetherResults):
         dimensions : pair of int
             Numbers of the two dimensions, as in :meth:`latent`.
         by : sequence, optional
-            A label or a number of each row of the data, shown by colour.
+            A label or a number of each row of the data, shown by colour. The legend has the name of a Series.
         ax : matplotlib axes, optional
             Axes to draw on; new axes by default.
 
