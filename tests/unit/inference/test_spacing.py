@@ -61,3 +61,16 @@ def test_the_default_ends_where_a_start_at_the_truth_does(name, kernel, censored
     told = tg.fit(formula, data, method=tg.EP(hyper="maximize"), start={"lengthscale(gp(x))": period / 5, "sigma": 0.3})
     assert found.log_evidence > told.log_evidence - 1.0
     assert found.params["sigma"] < 0.45
+
+
+@pytest.mark.slow
+def test_processes_of_the_noise_scale_are_sought_where_rows_are_dense():
+    rng = np.random.default_rng(1)
+    day = np.sort(rng.choice(365, 20, replace=False))
+    x = (day[:, None] + np.arange(16) / 16).ravel()
+    data = {"x": x, "y": np.exp(0.9 * np.sin(2 * np.pi * x)) * rng.normal(size=len(x))}
+    told = {"lengthscale(sigma: gp(x))": 0.25, "sd(sigma: gp(x))": 0.6}
+    found, near = (
+        tg.fit("y ~ 1", data, sigma="~ gp(x)", method=tg.EP(hyper="maximize"), start=start) for start in ({}, told)
+    )
+    assert found.log_evidence > near.log_evidence - 1.0
