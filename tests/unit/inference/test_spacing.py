@@ -74,3 +74,17 @@ def test_processes_of_the_noise_scale_are_sought_where_rows_are_dense():
         tg.fit("y ~ 1", data, sigma="~ gp(x)", method=tg.EP(hyper="maximize"), start=start) for start in ({}, told)
     )
     assert found.log_evidence > near.log_evidence - 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("term", ["gp(x, z)", "gp(x, z, w)", "gp(x):gp(z)"])
+def test_bursts_along_one_of_several_inputs_are_found(term):
+    rng = np.random.default_rng(4)
+    day = np.sort(rng.choice(365, 16, replace=False))
+    x = (day[:, None] + np.arange(16) / 16).ravel()
+    z, w = rng.normal(size=(2, len(x)))
+    data = {"x": x, "z": z, "w": w, "y": np.sin(2 * np.pi * x) + 0.3 * rng.normal(size=len(x))}
+    method, start = tg.EP(hyper="maximize"), {f"lengthscale({term})[x]": 0.25}
+    found, told = tg.fit(f"y ~ {term}", data, method=method), tg.fit(f"y ~ {term}", data, method=method, start=start)
+    assert found.log_evidence > told.log_evidence - 1.0
+    assert found.params["sigma"] < 0.4
