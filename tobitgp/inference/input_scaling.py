@@ -130,10 +130,11 @@ def spacing(X: Array, code: IntArray | None = None) -> Spacing | None:
 
 def spacing_of(gp: GPPrior) -> Spacing | None:
     """That of the inputs of a process with a single kernel that has length-scales; None of another."""
-    factors = gp.covariance.factors
+    inputs, covariance, _ = gp.kernels
+    factors = covariance.factors
     if len(factors) != 1 or not factors[0].n_scales:
         return None
-    return spacing(gp.inputs.X, gp.inputs.code)
+    return spacing(inputs.X, inputs.code)
 
 
 def is_uneven(gp: GPPrior) -> bool:
@@ -147,13 +148,14 @@ def dense_inputs(gp: GPPrior) -> Iterator[tuple[slice, Spacing, bool]]:
 
     Bursts along one input are not dense if other inputs scatter their rows.
     """
-    for factor, at in gp.covariance.places:
-        X, first = gp.inputs.X[:, factor.columns], 1 + at.start
-        together = spacing(X, gp.inputs.code) if factor.n_scales else None
+    inputs, covariance, begin = gp.kernels
+    for factor, at in covariance.places:
+        X, first = inputs.X[:, factor.columns], begin + at.start
+        together = spacing(X, inputs.code) if factor.n_scales else None
         if together is not None and together.uneven:
             yield slice(first, first + factor.n_scales), together, True
         for j in range(X.shape[1] if factor.n_scales > 1 else 0):
-            alone = spacing(X[:, [j]], gp.inputs.code)
+            alone = spacing(X[:, [j]], inputs.code)
             if alone is not None and alone.third[1] < ALONE * alone.even:
                 yield slice(first + j, first + j + 1), alone, False
 

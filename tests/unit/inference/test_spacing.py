@@ -88,3 +88,15 @@ def test_bursts_along_one_of_several_inputs_are_found(term):
     found, told = tg.fit(f"y ~ {term}", data, method=method), tg.fit(f"y ~ {term}", data, method=method, start=start)
     assert found.log_evidence > told.log_evidence - 1.0
     assert found.params["sigma"] < 0.4
+
+
+@pytest.mark.slow
+def test_bursts_of_several_responses_are_found():
+    rng = np.random.default_rng(4)
+    day = np.sort(rng.choice(365, 16, replace=False))
+    x = (day[:, None] + np.arange(16) / 16).ravel()
+    curve = np.sin(2 * np.pi * x)
+    data = {"x": x, "y": curve + 0.3 * rng.normal(size=len(x)), "z": 0.5 * rng.normal(size=len(x)) - curve}
+    res = tg.fit("mvbind(y, z) ~ gp(x)", data, method=tg.EP(hyper="maximize"))
+    np.testing.assert_allclose(res.params[["sigma[y]", "sigma[z]"]], [0.3, 0.5], rtol=0.2)
+    assert res.params["cor(gp(x))[y, z]"] < -0.9
