@@ -9,7 +9,7 @@ import pytest
 import scipy.stats as st
 from scipy.integrate import dblquad, quad
 from scipy.optimize import brentq
-from scipy.special import betaln, expit, gammainc, gammaincc, gammaln, logsumexp
+from scipy.special import betaln, expit, gammainc, gammaincc, gammaln, logsumexp, polygamma
 from support.differences import derivative
 from support.mixtures import RAYLEIGH
 
@@ -252,6 +252,16 @@ def test_information_of_many_rows_is_known():
     want = [[shape / xi**2, -1.0 / xi], [-1.0 / xi, float(mp.psi(1, shape))]]
     np.testing.assert_allclose(found, want, rtol=1e-3)
     assert np.linalg.eigvalsh(found)[0] > 0.0
+
+
+def test_information_where_the_mean_statistics_are_far_from_zero():
+    """Of gamma components 10,000 scales apart: by the curvature of the likelihood of shapes, their rates maximised."""
+    rng = np.random.default_rng(105)
+    y = np.concatenate([rng.gamma(5.0, 0.01, 60), 100.0 + rng.gamma(2.0, 10.0, 60)])
+    res = tg.fit("y ~ mixture(2)", pd.DataFrame({"y": y}), family="gamma")
+    shape = res.params[["shape[1]", "shape[2]"]]
+    error = 1.0 / np.sqrt(60.1 * (polygamma(1, shape) - 1.0 / shape))
+    np.testing.assert_allclose(res.bse[shape.index], error, rtol=0.04)
 
 
 @families

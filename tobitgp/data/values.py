@@ -52,8 +52,10 @@ def as_written(values: Array, dtype: Any) -> Array:
 
 
 def plain_levels(levels: Iterable[Any]) -> tuple[Any, ...]:
-    """Levels of a factor as text or numbers: whole numbers without a fraction, dates and intervals as text."""
+    """Levels of a factor as text or numbers: whole numbers without a fraction, durations in days, dates as text."""
     levels = list(levels)
+    if levels and all(isinstance(level, datetime.timedelta | np.timedelta64) for level in levels):
+        levels = (pd.to_timedelta(levels) / pd.Timedelta(days=1)).tolist()
     if levels and all(isinstance(level, Real) for level in levels):
         if all(isinstance(level, bool | np.bool_) for level in levels):
             return tuple(map(bool, levels))

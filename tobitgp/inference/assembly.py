@@ -288,7 +288,7 @@ def make_plan(
     scaling = [
         effect_scaling(term, own, [hyper.name for hyper in hypers], given)
         if term.effects is not None
-        else input_scaling(spec, t, X, plan.centred)
+        else input_scaling(spec, t, X, plan.levelled)
         for t, (term, own, hypers, X) in enumerate(zip(spec.processes, effects, of_terms, measured.X, strict=True))
     ]
     bottoms, tops = zip(*partitions.collect(standardisation.measure_range, centre, mean), strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -83,6 +83,7 @@ ORDERS = (0.1, 0.5, 0.9)  # of quantiles over rows
 LENGTHS = 0.5  # distances to that neighbour in the shortest length-scale that is looked for
 STARTS = 2.0  # distances to it in the length-scales from which a search starts
 UNEVEN = 0.5  # distance to that neighbour, as a share of that of even inputs, below which half of the rows are dense
+ALONE = 0.25  # the same of one of several inputs, which is looked at by itself
 _ASKED, _ASKED_OF_MANY, _MANY = 4000, 500, 3  # rows, the fewer beside more inputs than that
 _DIGITS = 9
 
@@ -129,10 +130,11 @@ def spacing(X: Array, code: IntArray | None = None) -> Spacing | None:
 
 def spacing_of(gp: GPPrior) -> Spacing | None:
     """That of the inputs of a process with a single kernel that has length-scales; None of another."""
-    factors = gp.covariance.factors
+    inputs, covariance, _ = gp.kernels
+    factors = covariance.factors
     if len(factors) != 1 or not factors[0].n_scales:
         return None
-    return spacing(gp.inputs.X, gp.inputs.code)
+    return spacing(inputs.X, inputs.code)
 
 
 def is_uneven(gp: GPPrior) -> bool:
@@ -141,17 +143,41 @@ def is_uneven(gp: GPPrior) -> bool:
     return found is not None and found.uneven
 
 
+def dense_inputs(gp: GPPrior) -> Iterator[tuple[slice, Spacing, bool]]:
+    """Length-scales of inputs that are dense in places, among all of the process, and whether of all of a factor.
+
+    Bursts along one input are not dense if other inputs scatter their rows.
+    """
+    inputs, covariance, begin = gp.kernels
+    for factor, at in covariance.places:
+        X, first = inputs.X[:, factor.columns], begin + at.start
+        together = spacing(X, inputs.code) if factor.n_scales else None
+        if together is not None and together.uneven:
+            yield slice(first, first + factor.n_scales), together, True
+        for j in range(X.shape[1] if factor.n_scales > 1 else 0):
+            alone = spacing(X[:, [j]], inputs.code)
+            if alone is not None and alone.third[1] < ALONE * alone.even:
+                yield slice(first + j, first + j + 1), alone, False
+
+
 def log_scales(gps: Sequence[GPPrior], size: int) -> list[Array]:
-    """Log length-scales to start from where inputs are uneven, (size,) among all parameters, NaN elsewhere."""
-    spread = [spacing_of(gp) for gp in gps]
-    if not any(found is not None and found.uneven for found in spread):
-        return []
-    out = np.full((len(ORDERS), size), np.nan)
+    """Log length-scales to start from where inputs are uneven, (size,) among all parameters, NaN elsewhere.
+
+    Those of all factors are short at once, those of single inputs one after another.
+    """
+    base, alone = np.full((len(ORDERS), size), np.nan), []
     first = 0
-    for gp, found in zip(gps, spread, strict=True):
-        if found is not None and found.uneven:
-            factor, at = gp.covariance.places[0]
-            start = first + 1 + at.start
-            out[:, start : start + factor.n_scales] = np.log(STARTS * found.third)[:, None]
+    for gp in gps:
+        for place, found, whole in dense_inputs(gp):
+            at, values = slice(first + place.start, first + place.stop), np.log(STARTS * found.third)
+            if whole:
+                base[:, at] = values[:, None]
+            else:
+                alone.append((at, values))
         first += gp.n_parameters
-    return list(out)
+    starts = [] if np.isnan(base).all() else [*base]
+    for at, values in alone:
+        one = base.copy()
+        one[:, at] = values[:, None]
+        starts += [*one]
+    return starts

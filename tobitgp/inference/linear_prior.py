@@ -42,6 +42,11 @@ class LinearPlan:
         return self.intercept is not None or self.constant is not None
 
     @property
+    def levelled(self) -> bool:
+        """Whether they take up a constant, of all rows or of each stacked response."""
+        return self.centred or bool((self.made == WEAK).any())
+
+    @property
     def common(self) -> IntArray:
         """Places of the columns outside an absorbed factor."""
         return beside(len(self.mean), self.factor)

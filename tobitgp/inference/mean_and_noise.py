@@ -20,6 +20,7 @@ from tobitgp.inference import site_updates
 from tobitgp.inference.evidence import nats_left
 from tobitgp.inference.evidence_ascent import INFEASIBLE, EPFailure, EvidenceMaximum, climb
 from tobitgp.inference.feature_posterior import FeaturePosterior, Settled
+from tobitgp.inference.input_scaling import log_scales
 from tobitgp.inference.method import EPUpdates, Method
 from tobitgp.inference.multistart import LOOSE
 from tobitgp.inference.pair_rules import RULES
@@ -158,10 +159,16 @@ class PairSearch(Search):
         """Starting points: values for log sigma added to the fit with one noise scale, and what the user gave."""
         roles, given = np.array(self.parameters.roles), self.parameters.start
         found = [np.where(np.isnan(given), theta, given)]
+        free = self._of_noise & np.isnan(given)
+        sds, scales = free & np.isin(roles, ("sd", "group")), free & (roles == "lengthscale")
         for sd, scale in STARTS[: self.settings.n_starts + 1]:
             start = theta.copy()
-            start[self._of_noise & np.isnan(given) & np.isin(roles, ("sd", "group"))] = np.log(sd)
-            start[self._of_noise & np.isnan(given) & (roles == "lengthscale")] = np.log(scale)
+            start[sds], start[scales] = np.log(sd), np.log(scale)
+            found.append(start)
+        for spread in log_scales(self.prior.gps, len(theta)):
+            known = scales & ~np.isnan(spread)
+            start = found[1].copy()
+            start[known] = spread[known]
             found.append(start)
         asked = (self.parameters.free & ~np.isnan(given)).any()
         return list({start.tobytes(): start for start in found[0 if asked else 1 :]}.values())

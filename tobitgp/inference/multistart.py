@@ -45,9 +45,9 @@ def starts(
     reach, first = _reach(parameters.roles), {i: tried[0] for i, tried in periods.items()}
     scales = [*itertools.product((0.15, 0.5, 1.5), (0.1, 0.4)), *(((0.015, 0.2), (0.05, 0.2)) if short else ())]
     grid = [_start(parameters, lengthscale, sigma, reach, first) for lengthscale, sigma in scales]
-    for own, sigma in itertools.product(spaced, (0.1, 0.4)):
+    for own, others, sigma in itertools.product(spaced, (0.5, 2.0), (0.1, 0.4)):
         at = dict(enumerate(own.tolist()))
-        grid.append(_start(parameters, 0.5, sigma, reach, first | {i: v for i, v in at.items() if not np.isnan(v)}))
+        grid.append(_start(parameters, others, sigma, reach, first | {i: v for i, v in at.items() if not np.isnan(v)}))
     for tried in _combinations(periods):
         grid += [_start(parameters, lengthscale, 0.3, 0.0, tried) for lengthscale in (0.5, 1.5)]
     grid = list({start.tobytes(): start for start in grid}.values())  # values that were given make some equal

@@ -191,16 +191,21 @@ class NaturalFamily(ExponentialMembers):
         return np.asarray(np.einsum("pqk,qk->pk", self.information(q), self.posterior(prior, q, sums) - q))
 
     def information(self, q: Array) -> Array:
-        """Derivatives of the expectations of eta and -A, by differences."""
+        """Derivatives of the expectations of eta and -A, by differences.
+
+        More rows have the mean statistics of their component, so that posteriors exist on both sides.
+        """
         found = self.moments(self.expectations(q).eta)
         size = np.sqrt(np.maximum(np.diagonal(found.cov).T, 1e-300))
         steps = _STEP * np.concatenate([size, np.ones((1, q.shape[1]))]) * np.minimum(np.sqrt(q[-1]), q[-1])
         moved = np.tile(q[:, None, None], (1, len(q), len(_PLACES), 1))
         for p, step in enumerate(steps):
             moved[p, p] += _PLACES[:, None] * step
+        moved[:-1, -1] += found.mean[:, None] * _PLACES[:, None] * steps[-1]
         at = self.expectations(moved.reshape(len(q), -1))
         values = np.concatenate([at.eta, -at.log_partition[None]]).reshape(moved.shape)
         out = five_differences(list(np.moveaxis(values, 2, 0)), 1.0)[0] / steps
+        out[:, -1] -= (out[:, :-1] * found.mean).sum(axis=1)
         return np.asarray(0.5 * (out + out.swapaxes(0, 1)))
 
     def prior_to_working(self, prior: Array, units: MixtureUnits) -> Array:

@@ -72,6 +72,11 @@ class GPPrior:
         """One log sd and the logarithms of the covariance's parameters."""
         return 1 + self.covariance.n_parameters
 
+    @property
+    def kernels(self) -> tuple[Inputs, Covariance, int]:
+        """The inputs that its kernels are functions of, these kernels, and the place of their first parameter."""
+        return self.inputs, self.covariance, 1
+
     def subset(self, rows: IntArray) -> GPPrior:
         """Return the term on some of the rows."""
         return replace(self, inputs=self.inputs.rows(rows))

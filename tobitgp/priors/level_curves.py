@@ -45,6 +45,11 @@ class LevelCurves(GPPrior):
         """Log sds, psi of every pair, and the logarithms of the kernel's parameters."""
         return self.n_covariance + self.kernel.n_parameters
 
+    @property
+    def kernels(self) -> tuple[Inputs, Covariance, int]:
+        """Without the level of a row."""
+        return Inputs(_parted(self.inputs.X)[0]), self.kernel, self.n_covariance
+
     def covariance_of_rows(self, theta: Array) -> Array:
         """As of any term."""
         X, code = _parted(self.inputs.X)

@@ -388,3 +388,31 @@ def test_the_mean_of_averaged_times():
     t = np.concatenate([[0.0], np.geomspace(1e-6, 400.0, 200_001)])
     alive = [np.prod([np.exp(-t[:, None] * rate[i]).mean(axis=1) for rate in rates], axis=0) for i in range(3)]
     np.testing.assert_allclose(first.mean(), np.trapezoid(alive, t, axis=1), rtol=1e-6)
+
+
+def briefly(n, end=0.2):
+    """The same, followed for so short a time that less than half have an event."""
+    return simulated(n).assign(k=lambda d: d["k"] * (d["t"] < end), t=lambda d: np.minimum(d["t"], end))
+
+
+def test_times_after_the_last_exit_are_said_to_be():
+    res = tg.fit("Surv(t, k) ~ x", briefly(150), family=tg.PH(bands=8), method=tg.EP(hyper="maximize"))
+    for ask in (
+        lambda: res.predict_cumulative_incidence(NEW, [0.3]),
+        lambda: res.predict_cumulative_incidence(NEW, [0.15], conditional_after=0.1),
+        lambda: res.predict(NEW, what="quantile", q=0.5),
+        lambda: res.standardise({"x": [0.0]}, "median"),
+    ):
+        with pytest.warns(ApproximationWarning, match="after the last exit, 0.2:"):
+            ask()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        res.predict_cumulative_incidence(NEW, [0.2])
+        res.predict(NEW, what="quantile", q=0.01)
+
+
+def test_bands_of_medians_end_where_piecewise_hazards_do():
+    res = tg.fit("Surv(t, k) ~ x", briefly(200), family=tg.PH("piecewise", bands=2), method="mle")
+    with pytest.warns(ApproximationWarning, match="infinite: survival does not reach the requested probability"):
+        band = res.predict_median(NEW, interval=0.9)
+    assert np.isposinf(band.to_numpy()).all()

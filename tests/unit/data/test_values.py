@@ -104,3 +104,11 @@ def test_a_stored_fit_answers_about_categories(tmp_path):
     res = tg.fit("y ~ g", d)
     res.save(tmp_path / "fit.tgp")
     assert tg.load(tmp_path / "fit.tgp").predict(d).equals(res.predict(d))
+
+
+def test_categories_of_durations_can_be_asked_and_kept(tmp_path):
+    d = pd.DataFrame({"y": [1.0, 2, 3, 5, 4, 6], "g": pd.to_timedelta([1, 1, 2, 2, 7, 7], unit="D")})
+    res = tg.fit("y ~ g", d.astype({"g": "category"}))
+    res.save(tmp_path / "fit.tgp")
+    for fit in (res, tg.load(tmp_path / "fit.tgp")):
+        np.testing.assert_allclose(fit.predict({"g": [pd.Timedelta(days=2), pd.Timedelta(days=7)]}), [4.0, 5.0])

@@ -9,6 +9,7 @@ import pytest
 import tobitgp as tg
 from tobitgp.distributions.piecewise import Piecewise
 from tobitgp.results.competing import first_times
+from tobitgp.results.hazards.cells import alike_rows
 
 
 @pytest.fixture(scope="module")
@@ -93,3 +94,8 @@ def test_averages_over_rows_draw_all_of_them_at_once(several: Any, monkeypatch: 
     monkeypatch.setattr(kind, "_first", lambda *given, **more: draws.append(given[3]) or plain(*given, **more))
     several.standardise({"z": [0.0, 1.0]}, what="rmst", times=[0.5, 1.0], draws=500, rng=1)
     assert draws == [500]
+
+
+def test_labels_of_rows_may_have_the_name_of_a_covariate() -> None:
+    rows = pd.DataFrame({"x": [1.0, 2.0, 1.0], "z": [0.0, 0.0, 0.0]})
+    assert alike_rows(rows.set_index(pd.Index([5, 6, 7], name="x"))).tolist() == [0, 1, 0]

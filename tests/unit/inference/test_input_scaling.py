@@ -100,3 +100,14 @@ def test_figures_of_varying_slopes_show_the_slope(data):
     line = next(line for line in ax.get_lines() if len(line.get_xdata()) > 2)
     drawn = np.interp(at["z"], line.get_xdata(), line.get_ydata())
     np.testing.assert_allclose(drawn, ones - zeros, atol=0.02)
+
+
+def test_lines_of_several_responses_have_no_origin():
+    rng = np.random.default_rng(9)
+    year = np.repeat(np.arange(2000.0, 2021.0), 2)
+    y = 0.2 * (year - 2010.0) + 0.3 * rng.normal(size=len(year))
+    data = {"year": year, "y": y, "w": rng.normal(size=len(year)) - y}
+    res = tg.fit(f"mvbind(y, w) ~ gp(year, {LINEAR})", data, method=tg.EP(hyper="maximize"))
+    found = res.predict({"year": [2000.0, 2020.0]}, what="latent")
+    for name in ("y", "w"):
+        assert np.diff(found[name])[0] / 20.0 == pytest.approx(np.polyfit(year, data[name], 1)[0], abs=0.01)

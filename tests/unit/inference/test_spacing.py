@@ -61,3 +61,42 @@ def test_the_default_ends_where_a_start_at_the_truth_does(name, kernel, censored
     told = tg.fit(formula, data, method=tg.EP(hyper="maximize"), start={"lengthscale(gp(x))": period / 5, "sigma": 0.3})
     assert found.log_evidence > told.log_evidence - 1.0
     assert found.params["sigma"] < 0.45
+
+
+@pytest.mark.slow
+def test_processes_of_the_noise_scale_are_sought_where_rows_are_dense():
+    rng = np.random.default_rng(1)
+    day = np.sort(rng.choice(365, 20, replace=False))
+    x = (day[:, None] + np.arange(16) / 16).ravel()
+    data = {"x": x, "y": np.exp(0.9 * np.sin(2 * np.pi * x)) * rng.normal(size=len(x))}
+    told = {"lengthscale(sigma: gp(x))": 0.25, "sd(sigma: gp(x))": 0.6}
+    found, near = (
+        tg.fit("y ~ 1", data, sigma="~ gp(x)", method=tg.EP(hyper="maximize"), start=start) for start in ({}, told)
+    )
+    assert found.log_evidence > near.log_evidence - 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("term", ["gp(x, z)", "gp(x, z, w)", "gp(x):gp(z)"])
+def test_bursts_along_one_of_several_inputs_are_found(term):
+    rng = np.random.default_rng(4)
+    day = np.sort(rng.choice(365, 16, replace=False))
+    x = (day[:, None] + np.arange(16) / 16).ravel()
+    z, w = rng.normal(size=(2, len(x)))
+    data = {"x": x, "z": z, "w": w, "y": np.sin(2 * np.pi * x) + 0.3 * rng.normal(size=len(x))}
+    method, start = tg.EP(hyper="maximize"), {f"lengthscale({term})[x]": 0.25}
+    found, told = tg.fit(f"y ~ {term}", data, method=method), tg.fit(f"y ~ {term}", data, method=method, start=start)
+    assert found.log_evidence > told.log_evidence - 1.0
+    assert found.params["sigma"] < 0.4
+
+
+@pytest.mark.slow
+def test_bursts_of_several_responses_are_found():
+    rng = np.random.default_rng(4)
+    day = np.sort(rng.choice(365, 16, replace=False))
+    x = (day[:, None] + np.arange(16) / 16).ravel()
+    curve = np.sin(2 * np.pi * x)
+    data = {"x": x, "y": curve + 0.3 * rng.normal(size=len(x)), "z": 0.5 * rng.normal(size=len(x)) - curve}
+    res = tg.fit("mvbind(y, z) ~ gp(x)", data, method=tg.EP(hyper="maximize"))
+    np.testing.assert_allclose(res.params[["sigma[y]", "sigma[z]"]], [0.3, 0.5], rtol=0.2)
+    assert res.params["cor(gp(x))[y, z]"] < -0.9

@@ -114,7 +114,7 @@ def joint_k_hat(found: Sequence[KHat]) -> KHat:
     return KHat(worst.k, worst.draws, float(np.prod([each.efficiency for each in found])), worst.remedy, worst.exact)
 
 
-def cause_averages(results: Any, population: Population, sought: Sought) -> Averages:
+def cause_averages(results: Any, times: FirstTimes, population: Population, sought: Sought) -> Averages:
     """Averages of the first event, or of the incidence of a cause: (STD1) to (STD4).
 
     By maximum likelihood they are those at the estimates, with the delta method in the parameters of all causes where
@@ -125,7 +125,6 @@ def cause_averages(results: Any, population: Population, sought: Sought) -> Aver
             "what='mean' of the first event of several causes depends on the tails of all causes. Use "
             "what='rmst', which does not."
         )
-    times: FirstTimes = results._time_rows(population.frame, (), bands=False).times
     after = None if sought.after is None else np.full(len(times.which), sought.after)
     start, last = sought.after or 0.0, times.furthest(after)
     if not sought.what.startswith(MEDIAN):

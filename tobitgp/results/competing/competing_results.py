@@ -425,7 +425,11 @@ class CompetingRisksResults(Results):
         return cause_refits.CauseRefits(self, statistic)
 
     def _averages(self, population: Population, sought: Sought) -> Averages:
-        return cause_averages(self, population, sought)
+        times = cast(FirstTimes, self._time_rows(population.frame, (), bands=False).times)
+        found = cause_averages(self, times, population, sought)
+        if sought.what == "median":
+            times.warn_of_times({"": found.statistics(None)["estimate"].ravel()}, np.array(sought.after or 0.0))
+        return found
 
     def _without_rows(self) -> CompetingRisksResults:
         fits = {cause: fit._without_rows() for cause, fit in self._fits.items()}

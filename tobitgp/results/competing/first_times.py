@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -154,6 +154,7 @@ class FirstTimes(Times):
 
     def incidence(self, times: Array, after: Array | None, level: float | None) -> dict[str, Array]:
         """Probability (K, n, m) of an event of each cause by times: ``mean``, with a level all of ``STATISTICS``."""
+        self.warn_beyond(float(times.max(initial=0.0) + self._begin(after).max(initial=0.0)))
         return self._integrals(times, after, level, area=False)
 
     def until(self, last: float) -> FirstTimes:
@@ -207,7 +208,10 @@ class FirstTimes(Times):
         last = self.furthest(None) if question.response else float(np.max(question.at, initial=0.0))
         if not question.response:
             self.warn_beyond(last)
-        return self.known(last).statistics(question, level, se=se)
+        found = self.known(last).statistics(question, level, se=se)
+        if question.response:
+            self.warn_of_times({name: values for name, values in found.items() if name != "se"}, None)
+        return found
 
     def percentile(self, p: float, after: Array | None) -> Array:
         """See `Times`; infinite where survival does not fall so far."""
@@ -262,6 +266,11 @@ class FirstTimes(Times):
         """See `Times`."""
         for cause in self.causes:
             cause.warn_beyond(last)
+
+    def warn_of_times(self, found: Mapping[str, Array], after: Array | None) -> None:
+        """See `Times`."""
+        for cause in self.causes:
+            cause.warn_of_times(found, after)
 
     # -- how these are computed ---------------------------------------------------------------------------------------
 

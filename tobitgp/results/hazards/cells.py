@@ -254,7 +254,8 @@ def alike_rows(frame: pd.DataFrame) -> IntArray:
     """A number (n,) for each row, the same of those with the same covariates."""
     if not len(frame.columns):
         return np.zeros(len(frame), dtype=np.intp)
-    groups = frame.groupby(list(frame.columns), sort=False, dropna=False, observed=True)
+    rows = frame.reset_index(drop=True)  # whose names may be those of columns
+    groups = rows.groupby(list(frame.columns), sort=False, dropna=False, observed=True)
     return np.asarray(groups.ngroup(), dtype=np.intp)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -255,7 +256,8 @@ class HazardResults(Results):
     ) -> RowDistributions:
         known = cast(HazardTimes, times)
         rows, seed = known.frame.iloc[known.which], int(rng.integers(2**32))
-        return drawn_hazards(known.parts, rows, known.cuts(last), known.exclude, draws=draws, seed=seed)
+        drawn = drawn_hazards(known.parts, rows, known.cuts(last), known.exclude, draws=draws, seed=seed)
+        return replace(drawn, goes_on=False)
 
     def _along(self, of: str, paths: Paths, level: float | None) -> dict[str, Array]:
         return along_hazards(self._parts, of, paths, level)
