@@ -92,6 +92,11 @@ class Objective:
         theta[self.parameters.free] = free
         return theta
 
+    def refine(self, method: Method) -> None:
+        """Let sites converge as far as the method's own tolerance from here on."""
+        if method.tol < self.method.tol:
+            self.method, self.last = method, None
+
     def settle_from(self, free: Array, data: PartitionedRows, *, slopes: bool = False, tol: float = 0.0) -> Settled:
         """Fixed point at ``free`` from the sites of the rows given, converged or not, to ``tol`` if that is coarser."""
         return settle(self.model, data, self.theta(free), loosened(self.method, tol), slopes=slopes)
