@@ -341,8 +341,14 @@ class Search:
     def _refine(self, theta: Array, scale: Array | None) -> tuple[Array, Array]:
         """Maximum on the sample, and the inverse curvature (k_free, k_free) that it predicts for all rows."""
         sample = replace(self.task, data=cut(self.problem, self.prior.inputs))
-        part = Search(sample, self.method, replace(self.settings, tol=SAMPLE_TOL), self.on_step)
-        maximum = part._screen(part._maximise(theta, scale))
+        part = Search(sample, loosened(self.method, LOOSE), replace(self.settings, tol=SAMPLE_TOL), self.on_step)
+        if scale is not None and self.grows:
+            root = scale / self.growth.factor(self.problem.n / GROWN_ROWS)[:, None]
+            maximum = part._maximise(theta, inverse=root @ root.T)
+            root = refined_root(maximum.objective, maximum.free, maximum.root)
+            maximum = part._screen(replace(maximum, root=root))
+        else:
+            maximum = part._screen(part._maximise(theta, scale))
         self.precision = self.copies * maximum.objective.precisions
         self.sampled = maximum.posterior
         if scale is not None and self.grows:
