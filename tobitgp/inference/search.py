@@ -49,6 +49,7 @@ NATS = 0.01
 FIRST_CAP, SHORT_CAP, CAP = 100, 200, 500
 SEARCH_ROWS, DENSE_ROWS, GROWN_ROWS, SAMPLE_ROWS = 300, 100, 2500, 20_000
 AGREED = 0.05  # nats, of features that stay with those chosen anew
+FINER = 4.0  # times less may features that stay leave than those chosen anew: parameters move away from theirs
 ROUGHER = 0.1  # so much shorter may log length-scales be than those at which features stay
 USUAL_EVALUATIONS = 4  # on all rows, once a sample has predicted where they lead
 NEIGHBOURS = 3.0  # times the rows of a sample, from which a maximum on neighbours is worth its time
@@ -390,7 +391,7 @@ class Search:
                 break
             stage, free = f"fixed features, {self.data.n} rows", theta[self.parameters.free]
             data = self._seeded(self.data)
-            objective = self._objective(stage, data, self.prior, theta, self.precision, CAP, LOOSE)
+            objective = self._objective(stage, data, self.prior, theta, FINER * self.precision, CAP, LOOSE)
             if any(isinstance(block, KernelBlock) and len(block.Z) >= CAP for block in objective.blocks):
                 break
             if any(isinstance(block, LevelCurvesBlock) for block in objective.blocks):
