@@ -35,6 +35,7 @@ from tobitgp.inference.multistart import APART, LOOSE, Growth, likely_precisions
 from tobitgp.inference.partitioned import PartitionedRows, cut
 from tobitgp.inference.screening import MOST_LOADINGS, MoveKind, ScaleCandidate, screen
 from tobitgp.inference.search_settings import OnStep, Settings, Step
+from tobitgp.inference.sites_held import ascend_held
 from tobitgp.inference.structured import CHECKED, gain_of_neighbours, gain_of_parameters
 from tobitgp.inference.vi import VIUpdates
 from tobitgp.likelihoods.censoring_noise import with_side_noises
@@ -398,8 +399,7 @@ class Search:
                 break
             kept, data = Frozen.of(data, objective.blocks, theta, self.method, self.likelihood)
             objective = replace(objective, data=data, kept=kept)
-            found = ascend_with(objective, free, inverse, tol=self.tol, max_iter=BFGS_STEPS)
-            found = replace(found, root=refined_root(objective, found.free, found.root))
+            found = ascend_held(objective, free, inverse, tol=self.tol, max_iter=BFGS_STEPS)
             self._log(stage, objective, found.value)
             self.data, theta, inverse = objective.data.thawed(), found.theta, found.root @ found.root.T
             found = replace(found, objective=replace(objective, data=self.data, kept=None, last=None))
