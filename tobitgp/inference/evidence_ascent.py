@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -279,8 +280,23 @@ class EvidenceMaximum(ClimbEnd):
     smooth: bool = True  # whether differences say where the maximum is
 
 
+class Climbed(Protocol):
+    """What a climb needs of a function: bounds, values, and what was found last, if anything."""
+
+    @property
+    def parameters(self) -> Parameters:
+        """With the bounds of the free ones."""
+
+    @property
+    def last(self) -> Settled | Array | None:
+        """What was found last."""
+
+    def value_and_gradient(self, free: Array) -> tuple[float, Array]:
+        """Value and gradient (k_free,)."""
+
+
 def climb(
-    objective: Objective, free: Array, scale: Array | None = None, *, tol: float, max_iter: int, relative: float = 1e-10
+    objective: Climbed, free: Array, scale: Array | None = None, *, tol: float, max_iter: int, relative: float = 1e-10
 ) -> Array:
     """Where L-BFGS-B leads from ``free`` (k_free,), in coordinates in which the curvature is about one."""
     from scipy.optimize import minimize

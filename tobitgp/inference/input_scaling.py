@@ -120,7 +120,9 @@ def spacing(X: Array, code: IntArray | None = None) -> Spacing | None:
     from scipy.spatial import cKDTree
 
     # Boxes cut at their middles are built faster, and few points are asked for.
-    found = np.asarray(cKDTree(points, leafsize=64, compact_nodes=False, balanced_tree=False).query(points[asked], k=NEIGHBOUR + 1)[0])
+    found = np.asarray(
+        cKDTree(points, leafsize=64, compact_nodes=False, balanced_tree=False).query(points[asked], k=NEIGHBOUR + 1)[0]
+    )
     third = np.quantile(np.repeat(found[:, NEIGHBOUR], counts[asked]), ORDERS)
     sides = extent[extent > 0.0]
     per_group = max(len(points) / (1 if code is None else len(np.unique(code))), 1.0)

@@ -373,7 +373,7 @@ class Search:
         assert self.precision is not None
         rows = neighbouring(of_chain[0], size)
         data = cut(self.whole.problem.take(rows), self.whole.prior.subset(rows).inputs)
-        stage, fewer = f"run of {data.n} neighbours", data.n / self.data.n
+        stage, fewer = f"neighbours, {data.n} rows", data.n / self.data.n
         objective = self._objective(stage, data, self.prior, theta, fewer * self.precision, self.cap, LOOSE)
         found = ascend_with(objective, theta[self.parameters.free], inverse / fewer, tol=self.tol, max_iter=BFGS_STEPS)
         root = refined_root(objective, found.free, found.root)

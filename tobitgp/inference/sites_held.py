@@ -1,4 +1,4 @@
-"""The evidence with features and sites that stay, which meets no rows, and the ascent that it leads.
+"""The evidence with features and sites that stay, which meets no rows, and the ascent that it leads, (FEA17).
 
 With sites held at those of some parameters, the sums over rows that (FEA12) needs are known for all others. The slope
 of this evidence is true there, as a fixed point is stationary in its sites. How sites follow the parameters elsewhere
