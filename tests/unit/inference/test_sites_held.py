@@ -33,7 +33,7 @@ def pseudo_evidence(problem, sites, theta):
     return multivariate_normal.logpdf(values, np.zeros(len(x)), K + np.diag(variance))
 
 
-@pytest.mark.parametrize("name", ("ep", "vi", "laplace"))
+@pytest.mark.parametrize("name", ["ep", "vi", "laplace"])
 def test_evidence_of_pseudo_observations(name):
     problem, made = objective(name=name)
     _, gradient = made.value_and_gradient(THETA)
