@@ -313,7 +313,7 @@ def climb(
 
     best = minimize(
         negative,
-        np.zeros(len(free)),
+        np.zeros(T.shape[1]),
         jac=True,
         method="L-BFGS-B",
         bounds=list(zip(least - origin, most - origin, strict=True)) if scale is None else None,
