@@ -189,7 +189,8 @@ def row_cells(
         m, m_t = _beside_structure(posterior, inputs, term, m, m_t, places)
     D, code = sites.lambda2, np.zeros(len(d), dtype=np.intp) if code is None else code
     cells = Cells(X, code, D, sites.lambda1 - D * (m - m_t), sites.lambda1 - D * m, D[:, None] * U)
-    return take(cells, D > _SILENT)
+    told = D > _SILENT
+    return cells if told.all() else take(cells, told)
 
 
 def _beside_structure(
