@@ -28,7 +28,7 @@ from tobitgp.inference.principal_axes import principal_axes, principal_root
 from tobitgp.numerics.arrow import multiply
 from tobitgp.typing import Array
 
-_NEAR = 1e-2  # slope in standard deviations at which an ascent of what meets no rows ends
+_NEAR = 1e-3  # slope in standard deviations at which an ascent of what meets no rows ends
 _STEPS = 50
 _PART = 0.1  # of a standard deviation, over which slopes are differenced
 _SMALL = 1e-8  # cosine below which a step says nothing of a correction
@@ -89,7 +89,8 @@ class SitesHeld:
 def ascend_held(objective: Objective, free: Array, inverse: Array, *, tol: float, max_iter: int) -> EvidenceMaximum:
     """Steps to where the evidence with sites held has its maximum, until it promises less than ``tol`` nats.
 
-    The inverse curvature known beforehand gives the first correction, in the noise parameters.
+    What is left to gain is that before the last step. The inverse curvature known beforehand gives the first
+    correction, in the noise parameters.
     """
     value, gradient = objective.value_and_gradient(free)
     root, bend = principal_axes(inverse), np.zeros((len(free), len(free)))
@@ -98,10 +99,11 @@ def ascend_held(objective: Objective, free: Array, inverse: Array, *, tol: float
     for _ in range(max_iter):
         held.bend = bend
         trial = climb(held, free, root, tol=_NEAR, max_iter=_STEPS)
-        gain = held.value_and_gradient(trial)[0] - held.value_and_gradient(free)[0]
-        if gain < tol:
+        (before, _), (after, expected) = held.value_and_gradient(free), held.value_and_gradient(trial)
+        gain = after - before
+        if gain < tol:  # the last step is so short that it is taken unseen
+            free, value = trial, value + gain
             break
-        expected = held.value_and_gradient(trial)[1]
         new_value, new_gradient = objective.value_and_gradient(trial)
         if not new_value > value:
             found = ascend_with(objective, free, inverse, tol=tol, max_iter=max_iter)
