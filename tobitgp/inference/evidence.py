@@ -13,6 +13,7 @@ import numpy as np
 
 from tobitgp.data.arrays import Problem
 from tobitgp.engines import LocalPartitions, add_up
+from tobitgp.inference.compiled_rows import CompiledMoments
 from tobitgp.inference.feature_layout import block_slopes
 from tobitgp.inference.feature_posterior import NO_SITES, FeaturePosterior, FeatureWeights
 from tobitgp.inference.method import Method
@@ -45,12 +46,13 @@ def explained(posterior: FeaturePosterior, likelihood: Likelihood) -> Explained:
     return Explained(expected - 0.5 * (q.quadratic + q.log_det - effective), effective)
 
 
-def expectation(state: SitesState, q: FeatureWeights, likelihood: Likelihood) -> list[Any]:
+def expectation(state: SitesState, q: FeatureWeights, likelihood: Spread) -> list[Any]:
     """``sum E_q log p(y | f)`` and ``sum lambda2 v_p`` over some rows."""
+    by_core = Spread(CompiledMoments.of(likelihood.noise, state.setting.method))
 
     def visit(chunk: SiteChunk) -> tuple[float, float]:
-        m = state.marginals(chunk, q)[1]
-        value = likelihood.expected(chunk.rows, m.m, m.v_p + m.d, state.setting.sigma, slopes=False).value
+        m, of_rows = state.marginals(chunk, q)[1], by_core if chunk.rows.spread is None else likelihood
+        value = of_rows.expected(chunk.rows, m.m, m.v_p + m.d, state.setting.sigma, slopes=False).value
         return float(chunk.rows.weight @ value), float(m.lambda2 @ m.v_p)
 
     return add_up(map(visit, state.chunks))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -91,6 +92,11 @@ class Objective:
         theta = self.full.copy()
         theta[self.parameters.free] = free
         return theta
+
+    def refine(self, method: Method) -> None:
+        """Let sites converge as far as the method's own tolerance from here on."""
+        if method.tol < self.method.tol:
+            self.method, self.last = method, None
 
     def settle_from(self, free: Array, data: PartitionedRows, *, slopes: bool = False, tol: float = 0.0) -> Settled:
         """Fixed point at ``free`` from the sites of the rows given, converged or not, to ``tol`` if that is coarser."""
@@ -274,8 +280,23 @@ class EvidenceMaximum(ClimbEnd):
     smooth: bool = True  # whether differences say where the maximum is
 
 
+class Climbed(Protocol):
+    """What a climb needs of a function: bounds, values, and what was found last, if anything."""
+
+    @property
+    def parameters(self) -> Parameters:
+        """With the bounds of the free ones."""
+
+    @property
+    def last(self) -> Settled | Array | None:
+        """What was found last."""
+
+    def value_and_gradient(self, free: Array) -> tuple[float, Array]:
+        """Value and gradient (k_free,)."""
+
+
 def climb(
-    objective: Objective, free: Array, scale: Array | None = None, *, tol: float, max_iter: int, relative: float = 1e-10
+    objective: Climbed, free: Array, scale: Array | None = None, *, tol: float, max_iter: int, relative: float = 1e-10
 ) -> Array:
     """Where L-BFGS-B leads from ``free`` (k_free,), in coordinates in which the curvature is about one."""
     from scipy.optimize import minimize
@@ -292,7 +313,7 @@ def climb(
 
     best = minimize(
         negative,
-        np.zeros(len(free)),
+        np.zeros(T.shape[1]),
         jac=True,
         method="L-BFGS-B",
         bounds=list(zip(least - origin, most - origin, strict=True)) if scale is None else None,

@@ -26,6 +26,7 @@ from tobitgp.priors.choice import structure_of
 from tobitgp.priors.group_effects import correlation_root
 from tobitgp.priors.kernel_block import GPPrior
 from tobitgp.priors.prior import Prior
+from tobitgp.priors.structure import Inputs
 from tobitgp.typing import Array, IntArray
 
 # Walsh functions whose products of two never alias a main effect or another product (Sanchez and Sanchez 2005).
@@ -107,7 +108,16 @@ def some_rows(
     rough = [gp.inputs for gp in prior.gps if structure_of(gp) is not None or is_uneven(gp)]
     if not rough:
         return problem.subset(size, rng)
-    (X, code), n, length = rough[0], problem.n, size // (2 * RUNS)
+    n, rows = problem.n, neighbouring(rough[0], size // 2)
+    rest = np.setdiff1d(np.arange(n), rows)
+    more = generator(rng).choice(len(rest), size - len(rows), replace=False)
+    rows = np.sort(np.concatenate([rows, rest[more]]))
+    return problem.take(rows), rows
+
+
+def neighbouring(inputs: Inputs, size: int) -> IntArray:
+    """Positions of about ``size`` rows in a few runs of neighbours."""
+    (X, code), n, length = inputs, len(inputs.X), size // RUNS
     order = np.lexsort([X[:, 0], *(() if code is None else (code,))])
     if X.shape[1] == 1:
         starts = np.linspace(0, n - length, RUNS).astype(np.intp)
@@ -115,11 +125,7 @@ def some_rows(
     else:
         middles = X[order[np.linspace(0, n - 1, RUNS + 2).astype(np.intp)[1:-1]]]
         runs = [np.argpartition(np.square(X - middle).sum(axis=1), length)[:length] for middle in middles]
-    rows = np.unique(np.concatenate(runs))
-    rest = np.setdiff1d(np.arange(n), rows)
-    more = generator(rng).choice(len(rest), size - len(rows), replace=False)
-    rows = np.sort(np.concatenate([rows, rest[more]]))
-    return problem.take(rows), rows
+    return np.unique(np.concatenate(runs))
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,8 +208,8 @@ def _fixed_point(
     )
     evidence = D - 0.5 * q.quadratic - 0.5 * q.log_det
     field = None if q.structured is None else q.structured.field
-    ended = end.iterations, end.residual, end.converged
-    return FeaturePosterior(theta, at, layout, q.w, q.factor, evidence, *ended, q.structured, end.states, field)
+    ended, states = (end.iterations, end.residual, end.converged), end.states.map(site_updates.at_rest)
+    return FeaturePosterior(theta, at, layout, q.w, q.factor, evidence, *ended, q.structured, states, field)
 
 
 class SettledRows(Protocol):

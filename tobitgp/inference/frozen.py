@@ -113,6 +113,17 @@ class Frozen:
         ended = evidence, end.iterations, end.residual, end.converged, self.layout.row_features
         return Settled(theta, *ended, gradient, data.starting(end.states.map(site_updates.ended)), _no_posterior)
 
+    def site_sums(self, data: PartitionedRows, theta: Array, method: Method, likelihood: Likelihood) -> list[Any]:
+        """G and r over the rows whose sites are sought, at those that they have."""
+        view = Spread(method.view(likelihood.at(theta)))
+        setting = Setting(self.at, self.layout, method, view, float(np.exp(theta[-1])))
+        return add_up(data.partitions.map(begin, setting, True).collect(site_updates.site_sums))
+
+    @property
+    def n_of_blocks(self) -> int:
+        """Parameters of the blocks; those of the noise follow."""
+        return sum(block.n_parameters for block in self.blocks)
+
 
 def keep(part: RowPartition, setting: Setting, space: float) -> RowPartition:
     """The part with what stays of its rows: the sums over known ones, features of the others if there is space.
@@ -308,6 +319,10 @@ class FrozenAt:
 
     def evidence(self, states: Partitions, q: FeatureWeights) -> float:
         """D of the rows whose sites are known."""
+        return self.known_evidence(q)
+
+    def known_evidence(self, q: FeatureWeights) -> float:
+        """The same, which needs no visit."""
         known = self.known
         return known.D - known.weight * np.log(self.sigma) - 0.5 * known.misfit(q.w) / self.sigma**2
 

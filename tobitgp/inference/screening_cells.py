@@ -30,6 +30,7 @@ CELLS_PER_LENGTH = 4
 LONGEST, SHORTEST_ALONE = 2.0, 0.03
 BLOCK_CELLS = 96
 _SPARSE = 4  # so many possible numbers for each that occurs are sorted
+_MOST_KEYS = 2**62  # above which numbers of cells are counted anew
 _FIRST = 1000  # rows whose distinct inputs are counted before those of all rows
 _SILENT = 1e-9  # site precisions, standardised, that hold no information
 
@@ -188,7 +189,8 @@ def row_cells(
         m, m_t = _beside_structure(posterior, inputs, term, m, m_t, places)
     D, code = sites.lambda2, np.zeros(len(d), dtype=np.intp) if code is None else code
     cells = Cells(X, code, D, sites.lambda1 - D * (m - m_t), sites.lambda1 - D * m, D[:, None] * U)
-    return take(cells, D > _SILENT)
+    told = D > _SILENT
+    return cells if told.all() else take(cells, told)
 
 
 def _beside_structure(
@@ -223,11 +225,17 @@ def join_cells(several: Iterable[Cells], width: Array) -> Cells:
 
 def bring_together(cells: Cells, width: Array) -> tuple[Cells, IntArray]:
     """Wider cells, of at most that width (d,), as yet without loadings, and the place of each cell among them."""
-    key, x = cells.code.astype(np.int64), cells.x
+    key, x, most = cells.code.astype(np.int64), cells.x, int(cells.code.max(initial=0)) + 1
     for j in range(x.shape[1]):
         place = np.floor(x[:, j] / width[j]).astype(np.int64)
         place -= place.min(initial=0)
-        key = _ranks(key * (int(place.max(initial=0)) + 1) + place)
+        several = int(place.max(initial=0)) + 1
+        if most * several > _MOST_KEYS:
+            key, most = _ranks(key, most), len(key)
+        key, most = key * several + place, most * several
+    if most > _SPARSE * len(key) and (np.diff(np.sort(key)) > 0).all():
+        return cells, np.arange(len(key))
+    key = _ranks(key, most)
     c = int(key.max(initial=-1)) + 1
     if c == len(key):
         return cells, np.arange(c)
@@ -239,9 +247,8 @@ def bring_together(cells: Cells, width: Array) -> tuple[Cells, IntArray]:
     return Cells(mean, cells.code[first], D, pseudo, scores, np.empty((c, 0))), key
 
 
-def _ranks(key: IntArray) -> IntArray:
-    """The place of each number (n,) that is not negative among those that occur."""
-    most = int(key.max(initial=0)) + 1
+def _ranks(key: IntArray, most: int) -> IntArray:
+    """The place of each number (n,), from 0 to less than ``most``, among those that occur."""
     if most > _SPARSE * len(key):
         return np.asarray(np.unique(key, return_inverse=True)[1])
     occurs = np.zeros(most, dtype=np.bool_)
@@ -253,6 +260,8 @@ def with_loadings(wide: Cells, which: IntArray, loadings: Array, chosen: IntArra
     """Some of the wider cells, with the sums of the loadings (n, p) of those in them."""
     if len(which) == len(wide.x):  # each in a cell of its own
         return take(wide._replace(loadings=loadings), chosen)
+    if not loadings.shape[1]:
+        return take(wide, chosen)
     place = np.full(len(wide.x), -1)
     place[chosen] = np.arange(len(chosen))
     to = place[which]

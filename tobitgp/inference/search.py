@@ -25,7 +25,7 @@ from tobitgp.inference.evidence_ascent import (
     whitening,
 )
 from tobitgp.inference.feature_posterior import FeaturePosterior
-from tobitgp.inference.fitted import Task, some_rows
+from tobitgp.inference.fitted import Task, neighbouring, some_rows
 from tobitgp.inference.fixed_point import Kept, find_posterior, seed
 from tobitgp.inference.frozen import Frozen
 from tobitgp.inference.inducing import move_inducing
@@ -35,10 +35,11 @@ from tobitgp.inference.multistart import APART, LOOSE, Growth, likely_precisions
 from tobitgp.inference.partitioned import PartitionedRows, cut
 from tobitgp.inference.screening import MOST_LOADINGS, MoveKind, ScaleCandidate, screen
 from tobitgp.inference.search_settings import OnStep, Settings, Step
+from tobitgp.inference.sites_held import ascend_held
 from tobitgp.inference.structured import CHECKED, gain_of_neighbours, gain_of_parameters
 from tobitgp.inference.vi import VIUpdates
 from tobitgp.likelihoods.censoring_noise import with_side_noises
-from tobitgp.priors.choice import DENSE_PLACES, choose_blocks, with_neighbours
+from tobitgp.priors.choice import DENSE_PLACES, choose_blocks, structure_of, with_neighbours
 from tobitgp.priors.kernel_block import KernelBlock
 from tobitgp.priors.level_curves import LevelCurvesBlock
 from tobitgp.priors.prior import Prior
@@ -49,8 +50,10 @@ NATS = 0.01
 FIRST_CAP, SHORT_CAP, CAP = 100, 200, 500
 SEARCH_ROWS, DENSE_ROWS, GROWN_ROWS, SAMPLE_ROWS = 300, 100, 2500, 20_000
 AGREED = 0.05  # nats, of features that stay with those chosen anew
+FINER = 4.0  # times less may features that stay leave than those chosen anew: parameters move away from theirs
 ROUGHER = 0.1  # so much shorter may log length-scales be than those at which features stay
 USUAL_EVALUATIONS = 4  # on all rows, once a sample has predicted where they lead
+NEIGHBOURS = 3.0  # times the rows of a sample, from which a maximum on neighbours is worth its time
 RUNS = 3
 MORE = 1.1  # times the features, for another approach
 DENSE_WORK = 2e9  # rows times the square of basis functions
@@ -69,6 +72,7 @@ class Search:
     """The stages of one fit, which share data, settings and a growing trace."""
 
     def __init__(self, task: Task, method: Method, settings: Settings, on_step: OnStep | None = None):
+        self.whole = task
         self.data, self.task = task.sampled(SAMPLE_ROWS, settings.rng)
         self.problem, self.prior, self.parameters = self.task.problem, self.task.prior, self.task.parameters
         self.method, self.last, self.settings = method.pilot(), method, settings
@@ -146,6 +150,8 @@ class Search:
         expected = None
         if self.problem.n < self.data.n:
             theta, inverse = self._refine(theta, scale)
+            with contextlib.suppress(NumericalError, EPFailure):
+                theta, inverse = self._on_neighbours(theta, inverse)
             with contextlib.suppress(NumericalError):
                 expected = self._freeze(theta, inverse)
         return self._screen(self._as_started(self._maximise(theta, scale, inverse, expected)))
@@ -337,8 +343,14 @@ class Search:
     def _refine(self, theta: Array, scale: Array | None) -> tuple[Array, Array]:
         """Maximum on the sample, and the inverse curvature (k_free, k_free) that it predicts for all rows."""
         sample = replace(self.task, data=cut(self.problem, self.prior.inputs))
-        part = Search(sample, self.method, replace(self.settings, tol=SAMPLE_TOL), self.on_step)
-        maximum = part._screen(part._maximise(theta, scale))
+        part = Search(sample, loosened(self.method, LOOSE), replace(self.settings, tol=SAMPLE_TOL), self.on_step)
+        if scale is not None and self.grows:
+            root = scale / self.growth.factor(self.problem.n / GROWN_ROWS)[:, None]
+            maximum = part._maximise(theta, inverse=root @ root.T)
+            root = refined_root(maximum.objective, maximum.free, maximum.root)
+            maximum = part._screen(replace(maximum, root=root))
+        else:
+            maximum = part._screen(part._maximise(theta, scale))
         self.precision = self.copies * maximum.objective.precisions
         self.sampled = maximum.posterior
         if scale is not None and self.grows:
@@ -346,6 +358,27 @@ class Search:
         self.stages += [(f"{stage[0]}, {self.problem.n} rows", *stage[1:]) for stage in part.stages]
         root = maximum.root / self.growth.factor(self.copies)[:, None]
         return maximum.theta, root @ root.T
+
+    def _on_neighbours(self, theta: Array, inverse: Array) -> tuple[Array, Array]:
+        """Maximum on neighbours along a single input where a chain takes all rows, and the inverse curvature for these.
+
+        They are as many times more than the sample as all rows are more than they. A row among its neighbours tells
+        what it tells among all rows, which a row of the sample does not.
+        """
+        of_chain = [gp.inputs for gp in self.whole.prior.gps if structure_of(gp) == "markov"]
+        size = int(np.sqrt(self.problem.n * self.data.n))
+        structured = self.sampled is not None and self.sampled.field is not None
+        if not (structured and of_chain) or self.whole.data is not None or size < NEIGHBOURS * self.problem.n:
+            return theta, inverse
+        assert self.precision is not None
+        rows = neighbouring(of_chain[0], size)
+        data = cut(self.whole.problem.take(rows), self.whole.prior.subset(rows).inputs)
+        stage, fewer = f"neighbours, {data.n} rows", data.n / self.data.n
+        objective = self._objective(stage, data, self.prior, theta, fewer * self.precision, self.cap, LOOSE)
+        found = ascend_with(objective, theta[self.parameters.free], inverse / fewer, tol=self.tol, max_iter=BFGS_STEPS)
+        root = refined_root(objective, found.free, found.root)
+        self._log(stage, objective, found.value)
+        return found.theta, fewer * root @ root.T
 
     def _freeze(self, theta: Array, inverse: Array) -> EvidenceMaximum | None:
         """Maximum on all rows with features that stay, where these are enough."""
@@ -359,15 +392,14 @@ class Search:
                 break
             stage, free = f"fixed features, {self.data.n} rows", theta[self.parameters.free]
             data = self._seeded(self.data)
-            objective = self._objective(stage, data, self.prior, theta, self.precision, CAP, LOOSE)
+            objective = self._objective(stage, data, self.prior, theta, FINER * self.precision, CAP, LOOSE)
             if any(isinstance(block, KernelBlock) and len(block.Z) >= CAP for block in objective.blocks):
                 break
             if any(isinstance(block, LevelCurvesBlock) for block in objective.blocks):
                 break
             kept, data = Frozen.of(data, objective.blocks, theta, self.method, self.likelihood)
             objective = replace(objective, data=data, kept=kept)
-            found = ascend_with(objective, free, inverse, tol=self.tol, max_iter=BFGS_STEPS)
-            found = replace(found, root=refined_root(objective, found.free, found.root))
+            found = ascend_held(objective, free, inverse, tol=self.tol, max_iter=BFGS_STEPS)
             self._log(stage, objective, found.value)
             self.data, theta, inverse = objective.data.thawed(), found.theta, found.root @ found.root.T
             found = replace(found, objective=replace(objective, data=self.data, kept=None, last=None))
@@ -414,15 +446,20 @@ class Search:
                 break
             features = found.row_features
         for run in range(1, RUNS + 1):
-            objective = self._objective(f"run {run}", data, self.prior, theta, precision, self.cap)
+            rough = LOOSE if inverse is not None and self.tol >= SAMPLE_TOL else 0.0
+            objective = self._objective(f"run {run}", data, self.prior, theta, precision, self.cap, rough)
             free = theta[self.parameters.free]
             # To a finer tolerance than is usual, features made anew are climbed on.
             near = expected is not None and self.tol >= SAMPLE_TOL
+            if near:
+                objective.refine(self.method)
             if expected is not None and near and abs(objective.value(free) - expected.value) < AGREED:
                 maximum = replace(expected, objective=objective, value=objective.value(free))
             elif inverse is not None:
                 steps, tol = min(self.settings.max_iter, BFGS_STEPS), self._tolerance(objective, free)
                 maximum = ascend_with(objective, free, inverse, tol=tol, max_iter=steps)
+                objective.refine(self.method)
+                maximum = replace(maximum, value=objective.value(maximum.free))
             if inverse is None or not near_enough(maximum):
                 maximum = self._polished(objective, free if inverse is None else maximum.free)
             last = maximum.posterior

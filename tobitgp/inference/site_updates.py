@@ -292,6 +292,11 @@ def known_evidence(state: SitesState, q: FeatureWeights) -> float:
     return sum(D(chunk) for chunk in state.chunks if chunk.conjugate)
 
 
+def at_rest(state: SitesState) -> SitesState:
+    """Without the steps that led to the sites."""
+    return state._replace(here=None, step=None, history=None)
+
+
 def ended(state: SitesState) -> RowPartition:
     """The part with the sites it has come to."""
     return replace(state.part, sites=state.sites)
