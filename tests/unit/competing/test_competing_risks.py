@@ -292,7 +292,6 @@ def test_rows_without_a_cause_or_a_covariate_are_left_out(mgus2):
     assert F[4].notna().all()
 
 
-@pytest.mark.slow
 def test_causes_may_know_different_rows(mgus2):
     some = mgus2.head(300).astype({"age": float, "male": float})
     some.loc[[2, 7], "age"], some.loc[[7, 9, 11], "male"] = np.nan, np.nan
@@ -364,7 +363,6 @@ def test_hypotheses_compare_causes_whose_estimates_are_independent(mgus2):
         res.lr_test(res[1])
 
 
-@pytest.mark.slow
 def test_tails_of_differences_between_causes_are_those_of_draws():
     data = exponentials(150, seed=3)
     res = tg.fit("Surv(t, k) ~ x + gp(x)", data, family="weibull", method=tg.EP(hyper="integrate"))
@@ -488,7 +486,6 @@ def test_steps_of_late_entries_count_who_is_there():
     assert times.tolist() == np.unique(time).tolist()
 
 
-@pytest.mark.slow
 def test_figures_draw_every_cause_beside_its_steps(mgus2):
     res = tg.fit("Surv(etime, text) ~ age + male", mgus2, family="weibull")
     ax = res.plot_cumulative_incidence(times=np.linspace(0.0, 300.0, 13))
@@ -541,7 +538,6 @@ def test_no_rows_and_no_positive_times_give_empty_answers(mgus2):
     assert (res.predict_cumulative_incidence(mgus2.head(2), [0.0, -1.0]) == 0.0).all(axis=None)
 
 
-@pytest.mark.slow
 def test_files_answer_as_the_fit(mgus2, tmp_path):
     some = mgus2.head(250)
     family = {"death": tg.PH("piecewise", bands=[40, 100]), "pcm": "weibull"}
@@ -647,7 +643,6 @@ def true_incidence(x, times):
     return np.stack([np.stack([np.interp(np.log(times), v, row) for row in cause]) for cause in F])
 
 
-@pytest.mark.slow
 def test_terms_can_be_left_out_of_all_causes():
     data = exponentials(200, 5)
     data["g"] = np.arange(200) % 6

@@ -51,7 +51,6 @@ def rates(res, x):
     return np.stack([np.exp(-res[k].params["Intercept"] - res[k].params["x"] * np.asarray(x)) for k in (1, 2)])
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::tobitgp.errors.ApproximationWarning")
 def test_restricted_means_have_the_jumps_of_strata_that_begin_late():
     seen = simulated(90)
@@ -98,7 +97,6 @@ def test_times_of_constant_hazards_have_closed_forms(constant):
     np.testing.assert_allclose(constant.predict_restricted_mean(NEW, 1.0, conditional_after=1.0), area, rtol=1e-8)
 
 
-@pytest.mark.slow
 def test_bands_of_the_first_event_are_those_of_draws(constant):
     rng, normal = np.random.default_rng(3), []
     for k in (1, 2):
@@ -150,7 +148,6 @@ def test_a_sum_of_draws_of_parts_is_in_their_order():
     np.testing.assert_allclose(np.exp(twice.logpdf(times)), sum(parts), rtol=1e-12)
 
 
-@pytest.mark.slow
 def test_leave_one_out_is_a_sum_over_causes_and_that_of_fits_again():
     data = simulated(40, seed=4)
     res = tg.fit("Surv(t, k) ~ 1", data, family="exponential")
@@ -185,7 +182,6 @@ def test_waic_of_causes_is_that_of_draws_of_all(constant):
     assert k_hat.good
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("family", ["weibull", tg.PH("spline", df=2), tg.PH("piecewise", bands=3)])
 def test_standardised_risks_are_averages_of_predictions(data, family):
     res, times = tg.fit("Surv(t, k) ~ x + arm", data, family=family), [0.4, 1.2]
@@ -284,7 +280,6 @@ def test_causes_can_be_cure_models():
         tg.fit("Surv(t, k) ~ x", data, family="weibull", cure={1: None, 2: "~ 1", 3: "~ 1"})
 
 
-@pytest.mark.slow
 def test_bootstrap_profiles_and_influence_are_those_of_the_causes(data):
     res = tg.fit("Surv(t, k) ~ x", data, family="weibull")
     rng = np.random.default_rng(3)
@@ -308,7 +303,6 @@ def test_bootstrap_profiles_and_influence_are_those_of_the_causes(data):
         res.profile_interval("z")
 
 
-@pytest.mark.slow
 def test_first_events_are_drawn_scored_and_compared(data, constant):
     drawn = constant.sample(NEW, 4000, rng=1)
     total = rates(constant, NEW["x"]).sum(axis=0)
@@ -327,7 +321,6 @@ def test_first_events_are_drawn_scored_and_compared(data, constant):
     np.testing.assert_allclose(np.intersect1d(intervals.below.round(9), events.round(9)), events.round(9))
 
 
-@pytest.mark.slow
 def test_causes_of_any_kind_answer_about_the_first_event():
     data = simulated(100, seed=6)
     family = {1: "weibull", 2: tg.PH(bands=4)}

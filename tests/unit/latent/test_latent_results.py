@@ -63,7 +63,6 @@ def test_coordinates_are_the_true_ones_but_for_a_smooth_map(res, truth):
         assert np.corrcoef(fitted, target)[0, 1] > 0.9
 
 
-@pytest.mark.slow
 def test_imputed_values_are_near_the_true_ones(res, data, truth):
     table = res.impute(interval=0.9)
     hidden = {"y1": data["y1"] == data["limit1"], "y2": data["y2"] == 1.5}
@@ -111,7 +110,6 @@ def test_intervals_of_imputed_values_cover_them():
     assert np.sqrt(np.mean(np.square(z))) < 1.25
 
 
-@pytest.mark.slow
 def test_seen_values_stay(res, data):
     seen = data["y3"].notna()
     table = res.impute(interval=0.9)["y3"][seen]
@@ -175,7 +173,6 @@ def test_imputed_values_are_truncated_normals(res, data):
     np.testing.assert_allclose(res.predict(rows, "conditional")["y1"], exact.mean(), rtol=1e-7)
 
 
-@pytest.mark.slow
 def test_draws_have_the_moments_of_the_posterior(res, data):
     rows = data.head(3)
     mean, covariance = res.posterior(rows)
@@ -189,7 +186,6 @@ def test_draws_have_the_moments_of_the_posterior(res, data):
     np.testing.assert_allclose(one, covariance.loc["y2", "y2"], rtol=1e-8)
 
 
-@pytest.mark.slow
 def test_values_are_judged_by_the_other_responses_of_their_row(res, data):
     rows = data.head(4)
     apart = res.predict(rows.assign(y4=np.nan), "latent", se=True)["y4"]
@@ -201,7 +197,6 @@ def test_values_are_judged_by_the_other_responses_of_their_row(res, data):
     assert res.score(rows, response="y4") == pytest.approx(density.mean(), rel=1e-6)
 
 
-@pytest.mark.slow
 def test_draws_of_censored_values_lie_below_their_limits(res, data):
     draws = res.sample(None, 50, what="conditional", rng=1)
     assert draws.shape == (50, 70, 5)
