@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tobitgp.engines import map_independent
+from tobitgp.engines import LocalPartitions, map_independent
 from tobitgp.errors import NumericalError
 from tobitgp.inference.evidence import precisions_of
 from tobitgp.inference.feature_posterior import FeaturePosterior, Settled
@@ -23,6 +23,7 @@ from tobitgp.priors.structure import Block, StructuredTerm
 from tobitgp.typing import Array, BoolArray
 
 INFEASIBLE = 1e12
+_MANY_ROWS, _MOST_NUMBERS = 1000, 2_000_000  # rows, and these times parameters, of which sites are predicted
 _MAY_FAIL, _TEN = 3, 10  # fixed points that may not converge, and one more in every ten evaluations
 
 
@@ -76,7 +77,11 @@ class Objective:
     @property
     def is_slow(self) -> bool:
         """Whether an iteration takes so long that its start is worth a prediction."""
-        return any(isinstance(block, StructuredTerm) and block.knots.structure.slow for block in self.blocks)
+        if any(isinstance(block, StructuredTerm) and block.knots.structure.slow for block in self.blocks):
+            return True
+        local = self.kept is None and isinstance(self.data.partitions, LocalPartitions)
+        numbers = self.data.n * int(self.parameters.free.sum())
+        return self.likelihood.by_quadrature and local and self.data.n > _MANY_ROWS and numbers < _MOST_NUMBERS
 
     @property
     def _from_flat(self) -> bool:
