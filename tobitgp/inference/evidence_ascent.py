@@ -79,9 +79,10 @@ class Objective:
         """Whether an iteration takes so long that its start is worth a prediction."""
         if any(isinstance(block, StructuredTerm) and block.knots.structure.slow for block in self.blocks):
             return True
+        few = _MANY_ROWS < self.data.n < _MOST_NUMBERS / max(int(self.parameters.free.sum()), 1)
         local = self.kept is None and isinstance(self.data.partitions, LocalPartitions)
-        numbers = self.data.n * int(self.parameters.free.sum())
-        return self.likelihood.by_quadrature and local and self.data.n > _MANY_ROWS and numbers < _MOST_NUMBERS
+        # Precisions next to 0 cannot be predicted.
+        return few and local and self.likelihood.by_quadrature and self.likelihood.over(self.data.kinds).log_concave
 
     @property
     def _from_flat(self) -> bool:
