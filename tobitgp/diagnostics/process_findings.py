@@ -54,7 +54,8 @@ def structure_findings(results: Any) -> Iterator[Finding]:
         yield from missed
         return
     gp, fitted = results.parts.gp, results.parts.fitted
-    screened = screen(fitted.points[0], gp.prior, gp.parameters, "add", fixed=True)
+    weight = gp.problem.weight
+    screened = screen(fitted.points[0], gp.prior, gp.parameters, "add", fixed=True, weight=weight)
     if screened.best is None:
         return
     best, parameters = screened.best, gp.parameters

@@ -23,10 +23,19 @@ import numpy as np
 
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.standard_noise import Distribution
-from tobitgp.numerics.quadrature import BEYOND, RowIntegrand, integrals, log_integrals
+from tobitgp.numerics.quadrature import (
+    BEYOND,
+    ORDERS,
+    RowIntegrand,
+    by_order,
+    gauss_hermite,
+    integrals,
+    log_integrals,
+)
 from tobitgp.typing import Array, IntArray
 
 HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
+FEW_NODES = ORDERS[:3]
 _FARTHEST = 38.0
 
 
@@ -132,16 +141,30 @@ def _log_mean(
 
 def cdf(noise: Distribution, z: Array, t: Array) -> tuple[Array, Array]:
     """Probability that ``tX + Z`` is at most z, and its density there, (n,) each."""
+    low, high = reach(noise, z, t)
+    # How much the noise changes over a unit of x, and how steep it is there.
+    change = np.maximum(t / noise.reach, high - low - 2.0 * BEYOND)
+    out = np.empty((2, len(z)))
+    for rows, order in by_order(change, FEW_NODES):
+        x, weight = gauss_hermite(order)
+        at = z[rows, None] - t[rows, None] * x
+        out[:, rows] = np.exp(noise.log_cdf(at)) @ weight, np.exp(noise.logpdf(at)) @ weight
+    rest = np.flatnonzero(~(change <= FEW_NODES[-1][0]))
+    if len(rest):
+        out[:, rest] = _panels(noise, z[rest], t[rest], low[rest], high[rest])
+    return out[0], out[1]
+
+
+def _panels(noise: Distribution, z: Array, t: Array, low: Array, high: Array) -> Array:
+    """The same (2, n) where the noise changes much over the normal part."""
 
     def values(x: Array, i: IntArray) -> Array:
         at = z[i] - t[i] * x
         bell = -0.5 * x * x - HALF_LOG_2PI
         return np.exp(np.stack([noise.log_cdf(at) + bell, noise.logpdf(at) + bell]))
 
-    low, high = reach(noise, z, t)
     with np.errstate(under="ignore"):
-        both = integrals(values, low, high, t / noise.reach, (z / np.maximum(t, 1e-300))[:, None])
-    return both[0], both[1]
+        return integrals(values, low, high, t / noise.reach, (z / np.maximum(t, 1e-300))[:, None])
 
 
 def reach(noise: Distribution, near: Array, t: Array, power: float = 1.0) -> tuple[Array, Array]:

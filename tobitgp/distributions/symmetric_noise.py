@@ -129,12 +129,11 @@ class Logistic(Distribution):
 
     def log_density(self, z: Array, order: int = 3) -> tuple[Array, ...]:
         size = np.abs(z)
-        small = np.exp(-size)
-        below, above = expit(z), expit(-z)
-        density = below * above
-        slope = -np.tanh(0.5 * z)
-        values = (-size - 2.0 * np.log1p(small), slope, -2.0 * density, -2.0 * density * slope)
-        return values[: order + 1]
+        value = -size - 2.0 * np.log1p(np.exp(-size))
+        if order == 0:
+            return (value,)
+        density, slope = expit(z) * expit(-z), -np.tanh(0.5 * z)
+        return (value, slope, -2.0 * density, -2.0 * density * slope)[: order + 1]
 
     def lower_tail(self, z: Array) -> Tail:
         above = expit(-z)

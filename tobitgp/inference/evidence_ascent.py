@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tobitgp.engines import map_independent
+from tobitgp.engines import LocalPartitions, map_independent
 from tobitgp.errors import NumericalError
 from tobitgp.inference.evidence import precisions_of
 from tobitgp.inference.feature_posterior import FeaturePosterior, Settled
@@ -24,6 +24,7 @@ from tobitgp.priors.structure import Block, StructuredTerm
 from tobitgp.typing import Array, BoolArray
 
 INFEASIBLE = 1e12
+_MANY_ROWS, _MOST_NUMBERS = 1000, 2_000_000  # rows, and these times parameters, of which sites are predicted
 _MAY_FAIL, _TEN = 3, 10  # fixed points that may not converge, and one more in every ten evaluations
 
 
@@ -77,7 +78,12 @@ class Objective:
     @property
     def is_slow(self) -> bool:
         """Whether an iteration takes so long that its start is worth a prediction."""
-        return any(isinstance(block, StructuredTerm) and block.knots.structure.slow for block in self.blocks)
+        if any(isinstance(block, StructuredTerm) and block.knots.structure.slow for block in self.blocks):
+            return True
+        few = _MANY_ROWS < self.data.n < _MOST_NUMBERS / max(int(self.parameters.free.sum()), 1)
+        local = self.kept is None and isinstance(self.data.partitions, LocalPartitions)
+        # Precisions next to 0 cannot be predicted.
+        return few and local and self.likelihood.by_quadrature and self.likelihood.over(self.data.kinds).log_concave
 
     @property
     def _from_flat(self) -> bool:

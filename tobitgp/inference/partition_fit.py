@@ -292,6 +292,8 @@ def _integrate(
         free, here = search.parameters.clip(maximum.free + T @ point), rough
         try:
             found = here.settle_from(free, objective.data if near is None else near.at(free))
+            if near is not None and not found.converged:
+                found = here.settle_from(free, objective.data)
             known.append((free, found.data))
             if evidence.nats_left(found.posterior) > 10.0 * NATS:
                 blocks = search.chosen(

@@ -39,6 +39,8 @@ MANY_CELLS = 500  # for which threads pay
 BLOCKS, BLOCKS_OF_MANY_INPUTS = 32, 16
 SDS: dict[MoveKind, tuple[float, ...]] = {"replace": (0.15, 0.3, 0.6, 1.2, 2.4), "add": (0.1, 0.2, 0.4, 0.8)}
 FINE = 3  # sets of length-scales tried with every sd, the others with every second
+HELD = 1260  # cells, up to which features can hold an effect of every row
+MOST_SINGLE = 0.5  # share of single rows in a replacement, above which pairs must show it
 MOST_LOADINGS = 2**25  # numbers held while a component is added
 _JITTER = 1e-9
 _gain = attrgetter("gain")
@@ -72,9 +74,18 @@ class Screened(NamedTuple):
 
 
 def screen(
-    posterior: FeaturePosterior, prior: Prior, parameters: Parameters, kind: MoveKind, *, fixed: bool = False
+    posterior: FeaturePosterior,
+    prior: Prior,
+    parameters: Parameters,
+    kind: MoveKind,
+    *,
+    fixed: bool = False,
+    weight: Array | None = None,
 ) -> Screened:
-    """Predict what other length-scales of each process, fixed ones too where asked, would gain at a maximum."""
+    """Predict what other length-scales of each process, fixed ones too where asked, would gain at a maximum.
+
+    ``weight`` (n,) is that of the rows of a fit that has ended.
+    """
     found: list[ScaleCandidate] = []
     least: list[tuple[int, float]] = []
     if kind == "add" and posterior.field is not None:
@@ -85,7 +96,8 @@ def screen(
         least += [(term.places.start + int(i), float(lowest[i])) for i in term.scales]
         width = np.min([term.widths(own) for own in candidates], axis=0)
         if posterior.states is None:
-            cells = join_cells(kept_cells(posterior, prior, term, kind == "add"), width)
+            kept = np.ones(len(prior.inputs[0].X)) if weight is None else weight
+            cells = join_cells(kept_cells(posterior, prior, term, kept, kind == "add"), width)
         else:
             without = replace(posterior, states=None)
             join = partial(join_cells, width=width)
@@ -101,7 +113,8 @@ def _try_all(
     term: ScreenedTerm, candidates: Sequence[Array], cells: Cells, parameters: Parameters, theta: Array, kind: MoveKind
 ) -> list[ScaleCandidate]:
     """All candidates with every second sd, the best of them with the others too."""
-    sds, rest = SDS[kind], (cells, parameters, theta, kind)
+    doubted = len(cells.x) > HELD and shape_differs(cells)
+    sds, rest = SDS[kind], (cells, parameters, theta, kind, doubted)
 
     def rough(own: Array) -> list[ScaleCandidate]:
         return _try(term, own, sds[1::2], *rest)
@@ -120,8 +133,9 @@ def _try(
     parameters: Parameters,
     theta: Array,
     kind: MoveKind,
+    doubted: bool,  # whether single rows promise what is not there
 ) -> list[ScaleCandidate]:
-    """Several sds with the same length-scales, those of ``own`` (k_t,)."""
+    """Several sds with the same length-scales, those of ``own`` (k_t,); (HYP17) where they are doubted."""
     width, sds = term.widths(own), np.log(tried)
     wide, which = bring_together(cells, width)
     most = BLOCKS if cells.x.shape[1] == 1 else BLOCKS_OF_MANY_INPUTS
@@ -136,15 +150,21 @@ def _try(
             systems = [_replaced(cells, block, term, own) for block in blocks]
             sds = starts = sds if free_sd else own[:1]
             gains = log_evidence(systems, sds, 0) - log_evidence(systems, own[:1], 1)
+            residuals = [cells.score[block] / np.sqrt(cells.precision[block]) for block in blocks]
         else:
             systems = [_added(cells, block, term, own) for block in blocks]
             more = 0.5 * np.log(np.exp(2.0 * sds) + spread)
             starts = more if free_sd else np.repeat(own[0], len(sds))
             gains, z = log_evidence(systems, sds, 0), float(np.sqrt(scale) * score(systems))
+            residuals = [system.r for system in systems]
     except (np.linalg.LinAlgError, NumericalError):
         return []  # sites of negative precision may leave the scores no covariance
+    gains = scale * gains
+    if doubted:
+        seen, single = pairs(systems, residuals, cells)
+        gains = np.minimum(gains, seen) if kind == "add" or single > MOST_SINGLE else gains
     found = []
-    for gain, sd, start in zip(scale * gains, sds, starts, strict=True):
+    for gain, sd, start in zip(gains, sds, starts, strict=True):
         there = theta.copy()
         there[term.places] = own
         there[first] = start
@@ -152,6 +172,32 @@ def _try(
             gain += parameters.log_prior(there)[0] - parameters.log_prior(theta)[0]
         found.append(ScaleCandidate(kind, float(gain), there, term.index, first + term.scales, float(sd), z))
     return found
+
+
+def shape_differs(cells: Cells) -> bool:
+    """Whether the scores vary more than under the fit by more than half a nat.
+
+    Normal noise takes up an effect of every row by itself. Noise of another shape may not, and a component shorter
+    than the distance of rows then promises what no length-scale explains.
+    """
+    excess, square = float(cells.excess.sum()), float(cells.square.sum())
+    return excess > 0.0 and excess**2 > 2.0 * square
+
+
+def pairs(systems: Sequence[System], residuals: Sequence[Array], cells: Cells) -> tuple[float, float]:
+    """Nats that products of scores of two different rows show of a component, and the share of single rows in it.
+
+    Between cells the variance of the products is their own, whatever the distribution of the scores.
+    """
+    slope = between = within = every = 0.0
+    for system, r in zip(systems, residuals, strict=True):
+        G, own = system.covariances[0], np.diag(system.covariances[0])
+        slope += float(r @ G @ r) - float(own.sum())
+        between += float(r**2 @ G**2 @ r**2 - own**2 @ r**4)
+        within, every = within + float(own @ own), every + float(np.square(G).sum())
+    single = float(cells.square.sum())
+    slope, variance = slope - float(cells.excess.sum()), 2.0 * (between + max(within - single, 0.0))
+    return 0.5 * slope * abs(slope) / variance if variance > 0.0 else 0.0, single / every
 
 
 def variance_of_mean(cells: Cells) -> float:

@@ -139,6 +139,8 @@ class Cells(NamedTuple):
     precision: Array  # (c,), sums of lambda2
     pseudo: Array  # (c,), sums of lambda1 - lambda2 (m - m_t)
     score: Array  # (c,), sums of lambda1 - lambda2 m
+    excess: Array  # (c,), sums over rows of scores squared less their variances under the fit
+    square: Array  # (c,), sums over rows of these variances squared
     loadings: Array  # (c, p), sums of lambda2 A L^-T; no columns where no component is to be added
 
 
@@ -149,18 +151,21 @@ def part_cells(
 
     def cells(c: SiteChunk) -> Cells:
         made = state.features(c)
-        return row_cells(posterior, c.inputs, made, state.sites.rows(c.span), term, loadings, state.part.places(c.span))
+        rest = c.rows.weight, loadings, state.part.places(c.span)
+        return row_cells(posterior, c.inputs, made, state.sites.rows(c.span), term, *rest)
 
     return join_cells(map(cells, state.chunks), width)
 
 
-def kept_cells(posterior: FeaturePosterior, prior: Prior, term: ScreenedTerm, loadings: bool) -> list[Cells]:
-    """Cells of all rows of a fit that has ended."""
+def kept_cells(
+    posterior: FeaturePosterior, prior: Prior, term: ScreenedTerm, weight: Array, loadings: bool
+) -> list[Cells]:
+    """Cells of all rows of a fit that has ended, and their weights (n,)."""
 
     def cells(span: slice) -> Cells:
         inputs = [at.rows(span) for at in prior.inputs]
         made = join_features(posterior.layout, posterior.blocks, inputs)
-        return row_cells(posterior, inputs, made, posterior.sites.rows(span), term, loadings)
+        return row_cells(posterior, inputs, made, posterior.sites.rows(span), term, weight[span], loadings)
 
     return [cells(span) for span in row_chunks(0, len(prior.inputs[0].X), CHUNK_ROWS)]
 
@@ -171,6 +176,7 @@ def row_cells(
     made: Joined,
     sites: Sites,
     term: ScreenedTerm,
+    weight: Array,
     loadings: bool,
     places: slice | None = None,  # among the rows at hand
 ) -> Cells:
@@ -188,7 +194,10 @@ def row_cells(
     if posterior.field is not None:
         m, m_t = _beside_structure(posterior, inputs, term, m, m_t, places)
     D, code = sites.lambda2, np.zeros(len(d), dtype=np.intp) if code is None else code
-    cells = Cells(X, code, D, sites.lambda1 - D * (m - m_t), sites.lambda1 - D * m, D[:, None] * U)
+    score, V = sites.lambda1 - D * m, D[:, None] * U
+    variance = D - np.einsum("ij,ij->i", V, V)
+    by_copy = score**2 / weight - variance, variance**2 / weight  # as if each copy of a row were a row
+    cells = Cells(X, code, D, sites.lambda1 - D * (m - m_t), score, *by_copy, V)
     told = D > _SILENT
     return cells if told.all() else take(cells, told)
 
@@ -241,10 +250,12 @@ def bring_together(cells: Cells, width: Array) -> tuple[Cells, IntArray]:
         return cells, np.arange(c)
     first = np.empty(c, dtype=np.intp)
     first[key] = np.arange(len(key))
-    columns = (cells.precision, cells.pseudo, cells.score, *(cells.precision * x.T))
-    D, pseudo, scores, *moments = (np.asarray(np.bincount(key, column), dtype=np.float64) for column in columns)
+    sums = cells.precision, cells.pseudo, cells.score, cells.excess, cells.square
+    columns = (*sums, *(cells.precision * x.T))
+    totals = (np.asarray(np.bincount(key, column), dtype=np.float64) for column in columns)
+    D, pseudo, scores, excess, square, *moments = totals
     mean = np.stack([moment / D for moment in moments], axis=1)
-    return Cells(mean, cells.code[first], D, pseudo, scores, np.empty((c, 0))), key
+    return Cells(mean, cells.code[first], D, pseudo, scores, excess, square, np.empty((c, 0))), key
 
 
 def _ranks(key: IntArray, most: int) -> IntArray:

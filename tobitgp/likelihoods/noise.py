@@ -229,6 +229,11 @@ class NoiseLikelihood(Likelihood):
         """Whether the distribution has an exponential in its log density."""
         return self.distribution.exponential_hazard
 
+    @property
+    def by_quadrature(self) -> bool:
+        """Always."""
+        return True
+
     def over(self, rows: Sequence[KindRows]) -> NoiseLikelihood:
         """With what windows do to it: normal noise stays log-concave in all, Gumbel noise after an entry."""
         windows = [] if self.distribution.gaussian else [part.window for part in rows if part.window is not None]

@@ -90,6 +90,11 @@ class Likelihood:
         return False
 
     @property
+    def by_quadrature(self) -> bool:
+        """Whether every visit to a row is an integral."""
+        return False
+
+    @property
     def homogeneous(self) -> bool:
         """Whether other units of y and f change it by nothing but the Jacobian of exact rows."""
         return True
@@ -144,6 +149,11 @@ class Wrapped(Likelihood):
     @property
     def steep(self) -> bool:
         return bool(self.noise.steep)
+
+    @property
+    def by_quadrature(self) -> bool:
+        """As of the noise."""
+        return bool(self.noise.by_quadrature)
 
     def over(self, rows: Sequence[KindRows]) -> Self:
         return replace(self, noise=self.noise.over(rows))

@@ -42,6 +42,17 @@ def reference(log_function, z, t):
     return top + np.log(sum(pieces))
 
 
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS[1:], ids=repr)
+def test_cdf_beside_little_normal_spread(distribution):
+    """Few nodes, also where the noise is steep, and the panels beyond them."""
+    z, t = (part.ravel() for part in np.meshgrid([-9.0, -1.5, 0.2, 3.0], np.array([1e-3, 0.05, 0.2, 0.5])))
+    t = t * distribution.reach
+    F, f = cdf(distribution, z, t)
+    for found, log_function in ((F, distribution.log_cdf), (f, distribution.logpdf)):
+        exact = [np.exp(reference(log_function, a, b)) for a, b in zip(z, t, strict=True)]
+        np.testing.assert_allclose(found, exact, rtol=1e-9, atol=1e-14)
+
+
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=repr)
 @pytest.mark.parametrize("t", RATIOS)
 def test_tails_and_density(distribution, t):

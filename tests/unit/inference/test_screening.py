@@ -13,8 +13,8 @@ import tobitgp as tg
 from tobitgp.inference import search
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.partitioned import cut
-from tobitgp.inference.screening import screen
-from tobitgp.inference.screening_cells import cut_cells
+from tobitgp.inference.screening import System, pairs, screen
+from tobitgp.inference.screening_cells import Cells, cut_cells, join_cells
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.priors.choice import choose_blocks
 from tobitgp.priors.kernel_block import GPPrior
@@ -101,16 +101,16 @@ def test_cells_and_blocks_keep_the_gain_of_many_rows():
 
 
 def test_blocks_are_small_and_hold_each_cell_once():
-    class Cells:
+    class Places:
         x = np.random.default_rng(1).uniform(size=(1000, 2))
         code = np.arange(1000) % 3
 
-    blocks, n = cut_cells(Cells, np.ones(2), 1000)
+    blocks, n = cut_cells(Places, np.ones(2), 1000)
     assert sorted(np.concatenate(blocks)) == list(range(1000))
     assert len(blocks) == n
     assert max(map(len, blocks)) <= 96
-    assert all(len(set(Cells.code[block])) == 1 for block in blocks)
-    some, same = cut_cells(Cells, np.ones(2), 5)
+    assert all(len(set(Places.code[block])) == 1 for block in blocks)
+    some, same = cut_cells(Places, np.ones(2), 5)
     assert same == n
     chosen = np.linspace(0, n - 1, 5).round().astype(int)
     assert all(np.array_equal(one, blocks[i]) for one, i in zip(some, chosen, strict=True))
@@ -213,3 +213,48 @@ def test_check_doubts_a_fit_whose_search_was_switched_off(kernel, monkeypatch):
     found = missed.check()
     assert found.table.loc["structure", "verdict"] == "doubtful"
     assert "would raise the log evidence" in str(found)
+
+
+def test_pairs_are_products_of_scores_of_different_rows():
+    """Row by row: the slope of every pair, over the variance of its product between cells, else that under the fit."""
+    rng = np.random.default_rng(5)
+    x, score = np.repeat(np.arange(12.0), [1, 2, 3] * 4), 1.5 * rng.normal(size=24)
+    r, code = rng.uniform(0.5, 2.0, 24), np.zeros(24, dtype=np.intp)
+    alone = Cells(x[:, None], code, r, score, score, score**2 - r, r**2, np.empty((24, 0)))
+    cells = join_cells([alone], np.array([0.5]))
+    root, K = np.sqrt(cells.precision), correlation(np.arange(12.0), 1.3)
+    system = System(cells.score / root, (np.outer(root, root) * K,))
+    nats, share = pairs([system], [system.r], cells)
+    slope, variance = 0.0, 0.0
+    for i in range(24):
+        for j in set(range(24)) - {i}:
+            slope += score[i] * score[j] * K[int(x[i]), int(x[j])]
+            variance += 2.0 * r[i] * r[j] * (x[i] == x[j])
+    for c in range(12):
+        for d in set(range(12)) - {c}:
+            variance += 2.0 * (K[c, d] * score[x == c].sum() * score[x == d].sum()) ** 2
+    np.testing.assert_allclose(nats, 0.5 * slope * abs(slope) / variance, rtol=1e-10)
+    np.testing.assert_allclose(share, np.sum(r**2) / (r @ correlation(x, 1.3) ** 2 @ r))
+
+
+def times(n, wave, seed):
+    """Log-normal times on a curve with a short wave, some censored."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0.0, 100.0, n)
+    f = np.sin(x / 30.0) + wave * np.sin(2.0 * np.pi * x / 5.0)
+    time, end = np.exp(f + 0.8 * rng.normal(size=n)), rng.exponential(8.0, n)
+    return pd.DataFrame({"x": x, "time": np.minimum(time, end), "event": time <= end})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["weibull", "loglogistic"])
+def test_noise_of_another_shape_promises_no_component(family):
+    res = tg.fit("Surv(time, event) ~ gp(x)", times(3000, 0.0, 1), family=family, method=tg.EP(hyper="maximize"))
+    assert "climb" not in set(res.fit_history["stage"])
+    assert res.params["lengthscale(gp(x))"] > 10.0
+
+
+@pytest.mark.slow
+def test_noise_of_another_shape_hides_no_wave():
+    res = tg.fit("Surv(time, event) ~ gp(x)", times(2000, 0.35, 2), family="weibull", method=tg.EP(hyper="maximize"))
+    assert 0.5 < res.params["lengthscale(gp(x))"] < 2.5

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
+from tobitgp.inference import evidence_ascent
 from tobitgp.inference.evidence_ascent import Objective
 from tobitgp.inference.sites_near import SitesNear, mirrored, moved, predicted
 
@@ -70,3 +71,23 @@ def test_integrals_do_not_depend_on_predicted_starts(data, known, monkeypatch):
     one, two = (each.predict(new, what="latent", se=True) for each in (res, other))
     assert (np.abs(one["estimate"] - two["estimate"]) < 0.01 * two["se"]).all()
     np.testing.assert_allclose(one["se"], two["se"], rtol=5e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["loglogistic", "weibull"])
+def test_rows_of_integrals_have_the_same_fit_from_predicted_sites(family, monkeypatch):
+    """Many rows under noise that is not normal: as without predictions, in fewer visits."""
+    rng = np.random.default_rng(4)
+    x, z = rng.uniform(size=(2, 1200))
+    time, end = np.exp(np.sin(6.0 * x) + z + 0.4 * rng.normal(size=1200)), rng.exponential(8.0, 1200)
+    rows = pd.DataFrame({"x": x, "z": z, "time": np.minimum(time, end), "event": time <= end})
+    formula = "Surv(time, event) ~ gp(x) + z"
+    res = tg.fit(formula, rows, family=family)
+    monkeypatch.setattr(evidence_ascent, "_MANY_ROWS", np.inf)
+    plain = tg.fit(formula, rows, family=family)
+    visits = [fit.fit_history.set_index("stage").loc["integrate", "passes"] for fit in (res, plain)]
+    assert visits[0] < 0.8 * visits[1]
+    assert res.log_evidence == pytest.approx(plain.log_evidence, abs=1e-3)
+    assert (np.abs(res.params - plain.params) < 3e-3 * plain.bse).all()
+    here = rows.head(50)
+    np.testing.assert_allclose(res.predict(here, interval=0.95), plain.predict(here, interval=0.95), rtol=1e-3)
