@@ -171,8 +171,9 @@ def test_what_the_verdict_states_about_coverage():
 def test_cells_of_the_page_show_what_its_text_states(monkeypatch):
     monkeypatch.chdir(FOLDER / "soil-metals")
     monkeypatch.syspath_prepend(FOLDER / "soil-metals")  # as in a notebook
-    for name in ("run", "papers"):  # of other pages
-        monkeypatch.delitem(sys.modules, name, raising=False)
+    for name in ("run", "papers"):  # those of other pages, before and after
+        monkeypatch.setitem(sys.modules, name, None)
+        del sys.modules[name]
     cells = re.findall(
         r"```\{code-cell\}\n(?::tags:[^\n]*\n)?(.*?)\n```", Path("index.md").read_text(), flags=re.DOTALL
     )
