@@ -277,6 +277,26 @@ def test_a_sample_foretells_the_curvature(sample, monkeypatch):
 
 
 @pytest.mark.slow
+def test_neighbours_of_a_long_series_foretell_its_maximum(monkeypatch):
+    """Where the search goes from a sample to neighbours to all rows, it ends where one on all rows ends."""
+    rng = np.random.default_rng(3)
+    x = np.sort(rng.uniform(size=12_000))
+    f = [rng.normal()]
+    for decay in np.exp(-np.diff(x) / 0.004):
+        f.append(decay * f[-1] + np.sqrt(1.0 - decay**2) * rng.normal())
+    y = np.array(f) + 0.3 * rng.normal(size=len(x))
+    model = tg.Model('y ~ gp(x, kernel="matern12") | censor(-0.2)', {"x": x, "y": np.maximum(y, -0.2)})
+    whole = model.fit(method=tg.EP(hyper="maximize"))
+    monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 1000)
+    some = model.fit(method=tg.EP(hyper="maximize"))
+    assert some.fit_history["stage"].str.startswith("neighbours").any()
+    assert some.converged
+    assert some.log_evidence == pytest.approx(whole.log_evidence, abs=0.01)
+    assert ((some.params - whole.params).abs() < 0.05 * whole.bse).all()
+    np.testing.assert_allclose(some.bse, whole.bse, rtol=0.05)
+
+
+@pytest.mark.slow
 def test_a_sample_whose_maximum_is_at_a_bound(monkeypatch):
     """The curvature predicted leaves a parameter out there, and has no inverse."""
     rng = np.random.default_rng(2)
