@@ -81,8 +81,9 @@ class Estimates:
             moves = [slope(lambda h, r=r: question(self.moved(r, h)), STEP) for r in range(len(self.x))]  # type: ignore[misc]
             return np.stack([move / unit for move, unit in zip(moves, self.unit, strict=True)])
 
+    @np.errstate(over="ignore", invalid="ignore")
     def errors(self, question: Callable[[Any], Array]) -> Array:
-        """Standard errors (n,) of a number; NaN where a parameter that it depends on is not identified."""
+        """Standard errors (n,) of a number: inf above 1e154, NaN if it depends on an unidentified parameter."""
         G = self.slopes(question)
         used = np.einsum("nrr->rn", self.covariance) + np.einsum("nrr->rn", self.lost) > 0.0
         used = used.reshape(*used.shape, *[1] * (G.ndim - 2))

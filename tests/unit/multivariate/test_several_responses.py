@@ -510,6 +510,15 @@ def test_later_changes_of_the_data_do_not_matter(data):
     pd.testing.assert_frame_equal(res.predict(), before)
 
 
+def test_no_new_rows_are_those_of_the_fit_however_that_is_said(data):
+    res = tg.fit("mvbind(y1, y2) ~ z | censor(l1, l2)", data)
+    for ask in (res.predict_median, res.predict_percentile):
+        more = {} if ask == res.predict_median else {"p": 0.8}
+        found = ask(None, **more)
+        pd.testing.assert_frame_equal(found, ask(**more))
+        assert found.notna().all(axis=None)  # also where a response is missing
+
+
 def test_rows_without_covariates_are_told_of(data):
     with pytest.warns(UserWarning, match="10 of 120 rows are dropped: missing values in 'z'"):
         res = tg.fit("mvbind(y1, y2) ~ z | censor(l1, l2)", data.assign(z=data["z"].mask(data.index < 10)))

@@ -100,3 +100,9 @@ def test_what_is_not_identified_has_no_error():
     at = Estimates(lambda x: rows_of(NormalNoise(), *x), (ETA, TAU), (np.exp(TAU), np.ones(4)), V, lost)
     assert np.isnan(at.errors(quantile(False, 0.9))).all()
     np.testing.assert_allclose(at.errors(quantile(False, 0.5)), np.sqrt(0.1))
+
+
+def test_errors_beyond_the_largest_square_are_infinite():
+    at = Estimates(lambda x: x[0], (ETA,), (np.ones(4),), np.full((4, 1, 1), 4.0), np.zeros((4, 1, 1)))
+    np.testing.assert_allclose(at.errors(lambda x: 1e150 * x), 2e150, rtol=1e-6)
+    np.testing.assert_array_equal(at.errors(lambda x: 1e180 * x), INF)

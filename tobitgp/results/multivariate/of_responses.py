@@ -36,8 +36,11 @@ def of_each(question: AskOne, rows: str = "", grid: Callable[[Any, Any], Array] 
 
     def ask(results: Any, *args: Any, response: str | None = None, **options: Any) -> Any:
         read = results.parts.read
-        if rows and not args and options.get(rows) is None and read is not None:
-            options[rows] = read.data
+        if rows and read is not None:
+            if args and args[0] is None:
+                args = (read.data, *args[1:])
+            elif not args and options.get(rows) is None:
+                options[rows] = read.data
         if response is not None:
             return question(results[response], *args, **options)
         if grid is not None and (args[1] if len(args) > 1 else options.get("times")) is None:
