@@ -118,6 +118,8 @@ def ratio_table(
         columns = {"coef": log.coefficients(), "se(coef)": log.errors(), kind.name: ratio}
         columns |= {"lower": ends[:, 0], "upper": ends[:, 1], "z": log.z_values(), "p": log.p_values()}
         tables.append(pd.DataFrame(columns, index=labels))
+    if not tables:
+        raise SpecError("The covariates have one value each, so that there is nothing to compare. Give at=.")
     return pd.concat(tables)
 
 

@@ -209,3 +209,13 @@ def test_bad_questions_are_refused(process, asked, message):
 def test_unseen_levels_are_named(process):
     with pytest.raises(UnseenLevelError, match="9"):
         process.hazard_ratios(at={"ph_ecog": 9.0})
+
+
+@pytest.mark.filterwarnings("ignore:The input x of gp:tobitgp.errors.BoundaryWarning")
+@pytest.mark.parametrize("family", ["ph", "weibull"])
+def test_a_constant_input_has_ratios_only_where_it_is_told(family):
+    data = {"t": np.random.default_rng(0).exponential(size=40), "e": 1, "x": np.full(40, 2.0)}
+    res = tg.fit("Surv(t, e) ~ gp(x)", data, family=family)
+    with pytest.raises(SpecError, match=r"one value each.*Give at="):
+        res.hazard_ratios()
+    assert res.hazard_ratios(at={"x": [3.0]}).index.tolist() == ["x = 3 vs 2"]
