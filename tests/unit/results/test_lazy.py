@@ -54,3 +54,10 @@ def test_what_is_wrong_is_said_at_once(fit, frame):
         fit.predict(new, "nothing")
     with pytest.raises(DataError, match="lack the column 'x'"):
         fit.predict(new.drop(columns="x"))
+
+
+def test_components_of_vectors_are_lazy():
+    data = tg.datasets.simulate_vectors(1)
+    res = tg.fit("mvbind(y1, y2) ~ mixture(2) | censor(y1=limit1, y2=limit2)", data)
+    found = res.predict(dd.from_pandas(data.head(20), npartitions=2), "component")
+    assert_frame_equal(found.compute(), res.predict(data.head(20), "component"), check_column_type=False)

@@ -117,14 +117,14 @@ def predict(
     options: dict[str, Any] = {"interval": interval, "se": se, "q": q, "below": below, "above": above}
     options["exclude"] = exclude
     new = new_rows(new, exog)
+    if is_dask(new):
+        return predict_lazily(results._without_rows, new, {"what": what, "response": response, **options})
     of_rows = results._of_rows.get(what or "")
     if of_rows is not None and response is None:
         if interval is not None or check_flag("se", se):
             raise SpecError(f"what={what!r} has no se= and no interval=. Leave them out.")
         found: pd.DataFrame = of_rows(results, new)
         return found
-    if is_dask(new):
-        return predict_lazily(results._without_rows, new, {"what": what, "response": response, **options})
     rows = new if what == "conditional" else default_rows(results, new)
     if response is not None:
         return results[response].predict(rows, what, **options)
