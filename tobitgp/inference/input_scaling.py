@@ -139,12 +139,13 @@ def _distinct(X: Array) -> tuple[Array, IntArray]:
     order = np.argsort(first)
     same = np.diff(first[order]) == 0.0
     tied = np.concatenate([[False], same]) | np.concatenate([same, [False]])
+    alone = X.take(order[~tied], axis=0)
+    ones = np.ones(len(alone), dtype=np.intp)
+    if not tied.any():
+        return alone, ones
     # Rows that are the only ones with their first value need no comparison, which takes longer than a sort of numbers.
     points, counts = np.unique(X[order[tied]], axis=0, return_counts=True)
-    alone = X.take(order[~tied], axis=0)
-    if not tied.any():
-        return alone, np.ones(len(alone), dtype=np.intp)
-    points, counts = np.concatenate([points, alone]), np.concatenate([counts, np.ones(len(alone), dtype=np.intp)])
+    points, counts = np.concatenate([points, alone]), np.concatenate([counts, ones])
     order = np.argsort(points[:, 0], kind="stable")
     return points.take(order, axis=0), counts[order]
 
