@@ -14,7 +14,9 @@ from tobitgp.mixture.evidence_bound import Bayes
 from tobitgp.mixture.fitted_mixture import Mixture
 from tobitgp.mixture.stochastic_steps import path_steps
 from tobitgp.mixture.unseen_values import log_seen_share
+from tobitgp.results.fit import Fit
 from tobitgp.results.rows import ask
+from tobitgp.results.why_not import unavailable
 from tobitgp.typing import Array
 
 _CHUNK = 8192
@@ -63,15 +65,75 @@ def history_table(parts: MixtureParts) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def row_table(parts: MixtureParts) -> pd.Series[float]:
-    """Shares of the rows in the bound under the labels of the data; see ``MixtureResults.elbo_rows``."""
+def elbo_rows(results: Fit) -> pd.Series[float]:
+    """Contributions of the training rows to the evidence lower bound, in nats.
+
+    The contribution of a row is its part of the first sum of (MIX5), times its weight, minus its weighted share of
+    all Kullback-Leibler divergences. Contributions sum to ``elbo``. Rows that fit the model badly have low values.
+
+    Returns
+    -------
+    Series
+        With the index of the data; NaN in rows that were left out.
+
+    Raises
+    ------
+    SpecError
+        If the fit holds no training rows.
+    UnavailableError
+        For ``method="em"``, which has no bound.
+
+    References
+    ----------
+    Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD,
+    eq. 44. (SVB6) of the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+    >>> len(res.elbo_rows()), bool(abs(res.elbo_rows().sum() - res.elbo) < 1e-8)
+    (228, True)
+    """
+    parts: MixtureParts = results.parts
+    if not parts.bayes:
+        raise unavailable(results, "res.elbo_rows", "elbo_rows")
     asked = ask(parts)
     values = bound_of_rows(parts.fit, *training_ends(parts), parts.rows.response.window)
     return pd.Series(asked.spread(values), index=asked.index, name="elbo")
 
 
-def posterior_table(fit: MixtureFit, model: Bayes) -> pd.DataFrame:
-    """Hyper-parameters of q; see ``MixtureResults.variational``."""
+def variational(results: Fit) -> pd.DataFrame:
+    """The variational posterior of weights and components, a row for each component.
+
+    Columns in the user's units: ``alpha`` of the Dirichlet posterior of the weights, then the hyper-parameters of
+    the component's posterior. Gaussian and log-normal: ``mean``, ``tau``, ``a``, ``b`` of the normal-gamma
+    posterior. Rates: ``a`` and ``b`` of the gamma posterior, and ``xi`` and ``nu``, the paper's names for the same
+    (``a = nu + 1, b = xi`` of exponential, ``a = xi, b = nu`` of Poisson components). Weibull: ``a`` and ``b`` of
+    the rate of ``time^shape``, and ``shape``, a point estimate. A Dirichlet process has the beta posteriors
+    ``g1``, ``g2`` of its sticks, (DP2) of the theory pages, not ``alpha``; its last stick is 1.
+
+    Raises
+    ------
+    UnavailableError
+        For ``method="em"``, which has no posterior.
+
+    References
+    ----------
+    Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD,
+    eqs. 20-22 and 37-38.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+    >>> list(res.variational.columns), res.variational["alpha"].round(1).tolist()
+    (['alpha', 'a', 'b', 'shape'], [155.7, 74.3])
+    """
+    fit: MixtureFit = results.parts.fit
+    model = fit.model
+    if not isinstance(model, Bayes):
+        raise unavailable(results, "res.variational", "variational")
     w, order = fit.state.weights, fit.order
     if isinstance(model.weights, DirichletProcess):
         ends = np.split(w[:-1], 2)

@@ -23,13 +23,12 @@ from tobitgp.kinds.mixture import (
     warn_without_errors,
 )
 from tobitgp.mixture import Predictive
-from tobitgp.mixture.evidence_bound import Bayes
 from tobitgp.mixture.predictive_rows import PredictiveRows
 from tobitgp.numerics.sampling import Rng, generator
 from tobitgp.results import figures
 from tobitgp.results.compare import rank_table
 from tobitgp.results.interfaces import classical_tests, row_values
-from tobitgp.results.mixture.bound_tables import history_table, posterior_table, row_table
+from tobitgp.results.mixture import bound_tables
 from tobitgp.results.mixture.mixture_draws import ComponentDraws, draw_components, draw_rows
 from tobitgp.results.mixture.mixture_predictions import (
     mixture_tails,
@@ -44,7 +43,6 @@ from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, Scores, ask
 from tobitgp.results.survival import TimeRows
 from tobitgp.results.times import NO_ORDER
-from tobitgp.results.why_not import unavailable
 from tobitgp.results.words import Words
 from tobitgp.typing import Array, Frame
 
@@ -231,74 +229,10 @@ class MixtureResults(Results):
         steps. It is evaluated on all rows, or on 20,000 evenly spaced rows of larger data, and is not smoothed. It has
         no noise from batches except that of the steps themselves.
         """
-        return history_table(self._parts)
+        return bound_tables.history_table(self._parts)
 
-    @property
-    def variational(self) -> pd.DataFrame:
-        """The variational posterior of weights and components, a row for each component.
-
-        Columns in the user's units: ``alpha`` of the Dirichlet posterior of the weights, then the hyper-parameters of
-        the component's posterior. Gaussian and log-normal: ``mean``, ``tau``, ``a``, ``b`` of the normal-gamma
-        posterior. Rates: ``a`` and ``b`` of the gamma posterior, and ``xi`` and ``nu``, the paper's names for the same
-        (``a = nu + 1, b = xi`` of exponential, ``a = xi, b = nu`` of Poisson components). Weibull: ``a`` and ``b`` of
-        the rate of ``time^shape``, and ``shape``, a point estimate. A Dirichlet process has the beta posteriors
-        ``g1``, ``g2`` of its sticks, (DP2) of the theory pages, not ``alpha``; its last stick is 1.
-
-        Raises
-        ------
-        UnavailableError
-            For ``method="em"``, which has no posterior.
-
-        References
-        ----------
-        Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD,
-        eqs. 20-22 and 37-38.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
-        >>> list(res.variational.columns), res.variational["alpha"].round(1).tolist()
-        (['alpha', 'a', 'b', 'shape'], [155.7, 74.3])
-        """
-        model = self._parts.fit.model
-        if not isinstance(model, Bayes):
-            raise unavailable(self, "res.variational", "variational")
-        return posterior_table(self._parts.fit, model)
-
-    def elbo_rows(self) -> pd.Series[float]:
-        """Contributions of the training rows to the evidence lower bound, in nats.
-
-        The contribution of a row is its part of the first sum of (MIX5), times its weight, minus its weighted share of
-        all Kullback-Leibler divergences. Contributions sum to ``elbo``. Rows that fit the model badly have low values.
-
-        Returns
-        -------
-        Series
-            With the index of the data; NaN in rows that were left out.
-
-        Raises
-        ------
-        SpecError
-            If the fit holds no training rows.
-        UnavailableError
-            For ``method="em"``, which has no bound.
-
-        References
-        ----------
-        Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD,
-        eq. 44. (SVB6) of the theory pages.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
-        >>> len(res.elbo_rows()), bool(abs(res.elbo_rows().sum() - res.elbo) < 1e-8)
-        (228, True)
-        """
-        if not self._parts.bayes:
-            raise unavailable(self, "res.elbo_rows", "elbo_rows")
-        return row_table(self._parts)
+    variational = property(bound_tables.variational)
+    elbo_rows = bound_tables.elbo_rows
 
     @property
     def method(self) -> str:
