@@ -33,7 +33,7 @@ class RiskSets:
     """Sums over rows at risk at m times of events; those at one time leave in turns, as Efron has them."""
 
     risk: AtRisk
-    dead: IntArray  # rows with an event
+    dead: IntArray  # rows with an event, in the order of their times
     of_dead: IntArray  # the time of each, among the m
     by_exit: IntArray  # (n,), rows in the order of their exits
     exited: IntArray  # (m,), how many of these have left before each time
@@ -47,6 +47,7 @@ class RiskSets:
     def of(cls, risk: AtRisk, *, sampling: bool = False) -> RiskSets:
         """From rows at risk; a weight of w is w events, a ``sampling`` weight one that counts w times."""
         dead = np.flatnonzero(risk.event & (risk.weight > 0.0))
+        dead = dead[np.argsort(risk.exit[dead], kind="stable")]
         times, of_dead = np.unique(risk.exit[dead], return_inverse=True)
         weight = np.bincount(of_dead, risk.weight[dead])
         number = np.bincount(of_dead) if sampling else np.round(weight)
@@ -60,15 +61,29 @@ class RiskSets:
 
     def events(self, values: Array) -> Array:
         """Sums (m, ...) over the events at each time of values (n, ...)."""
-        out = np.zeros((len(self.exited), *values.shape[1:]))
-        np.add.at(out, self.of_dead, values[self.dead])
-        return out
+        return _together(values[self.dead], self.of_dead)
 
     def turns(self, values: Array) -> Array:
         """Sums (M, ...) of values (n, ...) over the rows that are at risk in each turn."""
         late = _from(values[self.by_exit], self.exited) - _from(values[self.by_entry], self.entered)
         share = self.share.reshape(-1, *[1] * (values.ndim - 1))
         return np.asarray(late[self.time] - share * self.events(values)[self.time])
+
+    def lived(self, values: Array) -> Array:
+        """Sums (n, k) over the turns in which each row is at risk of values (M, k): the adjoint of `turns`."""
+        at_times = _together(values, self.time)
+        sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(at_times, axis=0)])
+        out = np.empty((len(self.by_exit), values.shape[1]))
+        rows = np.arange(len(out))
+        out[self.by_exit] = sums[np.searchsorted(self.exited, rows, side="right")]
+        out[self.by_entry] -= sums[np.searchsorted(self.entered, rows, side="right")]
+        out[self.dead] -= _together(self.share[:, None] * values, self.time)[self.of_dead]
+        return out
+
+
+def _together(values: Array, group: IntArray) -> Array:
+    """Sums (m, ...) of values (n, ...) by their group, of m that each have values and are in order."""
+    return np.asarray(np.add.reduceat(values, np.flatnonzero(np.diff(group, prepend=-1)), axis=0))
 
 
 def _from(values: Array, first: IntArray) -> Array:
@@ -111,19 +126,25 @@ def _scores(X: Array, sets: RiskSets, log_hazard: Array, g: Array) -> tuple[floa
     at = np.zeros(len(sets.exited))
     at[sets.of_dead] = g[sets.dead]
     at = at[sets.time]
-    log_hazard = np.maximum(log_hazard - log_hazard.max(), -_FAR)
-    hazard, weight = sets.risk.weight * np.exp(log_hazard), sets.risk.weight[sets.dead]
-    # Rounding of differences of sums must not leave less than those who have the event.
-    total = np.maximum(sets.turns(hazard), (1.0 - sets.share) * sets.events(hazard)[sets.time])
-    mean = sets.turns(hazard[:, None] * X) / total[:, None]
-    seen = weight[:, None] * X[sets.dead]
-    of = np.empty((3, X.shape[1], X.shape[1]))
-    for j, x in enumerate(X.T):
-        second = sets.turns((hazard * x)[:, None] * X) / total[:, None]
-        V = sets.mass[:, None] * (second - mean[:, [j]] * mean)
-        of[:, j] = np.stack([np.ones_like(at), at, at**2]) @ V
+    hazard, total, mean, log_hazard = _means(X, sets, log_hazard)
+    weight, seen = sets.risk.weight[sets.dead], sets.risk.weight[sets.dead, None] * X[sets.dead]
+    powers = np.column_stack([np.ones_like(at), at, at**2])
+    shares = hazard[:, None] * sets.lived(powers * (sets.mass / total)[:, None])
+    of = [
+        (X.T * share) @ X - (mean.T * (sets.mass * power)) @ mean
+        for share, power in zip(shares.T, powers.T, strict=True)
+    ]
     value = float(weight @ log_hazard[sets.dead] - sets.mass @ np.log(total))
     return value, g[sets.dead] @ seen - (at * sets.mass) @ mean, seen.sum(axis=0) - sets.mass @ mean, *of
+
+
+def _means(X: Array, sets: RiskSets, log_hazard: Array) -> tuple[Array, Array, Array, Array]:
+    """Weighted hazards (n,), their sums (M,) and means of X (M, p) in each turn, and logarithms of hazards (n,)."""
+    log_hazard = np.maximum(log_hazard - log_hazard.max(), -_FAR)
+    hazard = sets.risk.weight * np.exp(log_hazard)
+    # Rounding of differences of sums must not leave less than those who have the event.
+    total = np.maximum(sets.turns(hazard), (1.0 - sets.share) * sets.events(hazard)[sets.time])
+    return hazard, total, sets.turns(hazard[:, None] * X) / total[:, None], log_hazard
 
 
 def score_residuals(X: Array, sets: RiskSets, log_hazard: Array, g: Array) -> tuple[Array, Array]:
@@ -131,32 +152,16 @@ def score_residuals(X: Array, sets: RiskSets, log_hazard: Array, g: Array) -> tu
 
     With their weights they add up to the scores. Lin and Wei (1989), with Efron's treatment of ties.
     """
-    log_hazard = np.maximum(log_hazard - log_hazard.max(), -_FAR)
-    hazard, m, dead = np.exp(log_hazard), len(sets.exited), sets.of_dead
-    weighted = sets.risk.weight * hazard
-    total = np.maximum(sets.turns(weighted), (1.0 - sets.share) * sets.events(weighted)[sets.time])
-    mean = sets.turns(weighted[:, None] * X) / total[:, None]
-    rate = sets.mass / total
-    at = np.zeros(m)
+    _, total, mean, log_hazard = _means(X, sets, log_hazard)
+    hazard, dead, rate = np.exp(log_hazard), sets.of_dead, sets.mass / total
+    at = np.zeros(len(sets.exited))
     at[dead] = g[sets.dead]
-
-    def at_times(values: Array) -> Array:
-        return np.stack([np.bincount(sets.time, column, m) for column in values.T], axis=1)
-
-    # Columns: the hazard, and means of X, in the turns of a time; then the same that those leave who have left before.
-    passed = at_times(np.column_stack([rate, rate[:, None] * mean]))
-    missed = at_times(sets.share[:, None] * np.column_stack([rate, rate[:, None] * mean]))
-    typical = at_times(mean) / np.bincount(sets.time, minlength=m)[:, None]
-    until, since = np.empty((2, len(X)), dtype=np.intp)
-    until[sets.by_exit] = np.searchsorted(sets.exited, np.arange(len(X)), side="right")
-    since[sets.by_entry] = np.searchsorted(sets.entered, np.arange(len(X)), side="right")
+    typical = _together(mean, sets.time) / np.bincount(sets.time)[:, None]
 
     def parts(of_time: Array) -> Array:
-        sums = np.concatenate([np.zeros((1, passed.shape[1])), np.cumsum(of_time[:, None] * passed, axis=0)])
-        lived = sums[until] - sums[since]
-        lived[sets.dead] -= (of_time[:, None] * missed)[dead]
+        lived = sets.lived((of_time[sets.time] * rate)[:, None] * np.column_stack([np.ones(len(mean)), mean]))
         found = -hazard[:, None] * (lived[:, [0]] * X - lived[:, 1:])
         found[sets.dead] += of_time[dead][:, None] * (X[sets.dead] - typical[dead])
         return np.asarray(found)
 
-    return parts(np.ones(m)), parts(at)
+    return parts(np.ones(len(at))), parts(at)

@@ -135,7 +135,7 @@ def _remedy(parts: Source, written: HazardFormula, term: str, has_tv: bool) -> s
 
 _AWAY = 0.15  # errors between the mean of a posterior and the maximum of the partial likelihood
 _SKEWED = 1.2  # between the distances of the limits from it
-_WIDENINGS, _HALVINGS = 5, 30  # of the search of a limit, in errors
+_WIDENINGS, _CLOSE = 5, 1e-6  # of the search of a limit, in errors
 
 
 def skewed_coefficients(results: Fit) -> dict[str, Array]:
@@ -181,10 +181,9 @@ def _limit(lost: Callable[[float], float], start: float, step: float) -> float:
         inside = outside
     else:
         return float(np.copysign(np.inf, step))
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (inside + outside)
-        inside, outside = (inside, middle) if lost(middle) > 0.0 else (middle, outside)
-    return 0.5 * (inside + outside)
+    from scipy.optimize import brentq
+
+    return float(brentq(lost, inside, outside, xtol=_CLOSE * abs(step)))
 
 
 def skewed_note(few: Mapping[str, Array]) -> list[str]:
