@@ -30,14 +30,15 @@ from tobitgp.priors.structure import Inputs
 from tobitgp.typing import Array, IntArray
 
 # Walsh functions whose products of two never alias a main effect or another product (Sanchez and Sanchez 2005).
-_WALSH = (1, 2, 4, 8, 15, 16, 32, 51, 64, 85, 106, 128, 150, 171, 219, 237, 247, 256)
-MAX_DIMENSION = len(_WALSH)
-TWO_SPHERES = 5  # parameters; the more there are, the less their distance from the maximum varies
+_WALSH = (1, 2, 4, 8, 15)
+MAX_DIMENSION = 18
+TWO_SPHERES = len(_WALSH)  # parameters; the more there are, the less their distance from the maximum varies
 
 
 def two_level(k: int) -> Array:
-    """Two-level design of resolution V in k factors, (runs, k) of -1 and 1."""
-    columns = np.array(_WALSH[:k])
+    """Two-level design in k factors, (runs, k) of -1 and 1: of resolution V, or IV with more than `TWO_SPHERES`."""
+    half = 1 << (k - 1).bit_length()
+    columns = np.array(_WALSH[:k]) if k <= TWO_SPHERES else half + np.arange(k)
     runs = 1 << int(columns[-1]).bit_length()
     bits = np.arange(runs)[:, None] & columns
     parity = np.array([[int(v).bit_count() & 1 for v in row] for row in bits])
@@ -45,7 +46,7 @@ def two_level(k: int) -> Array:
 
 
 def central_composite(k: int, instead: str = "method=tg.EP(hyper='maximize')") -> tuple[Array, Array]:
-    """Points (J, k) and weights that integrate polynomials of degree 4 against a standard normal, (HYP4) and (HYP5).
+    """Points (J, k) and weights that integrate polynomials against a standard normal, (HYP4) and (HYP5).
 
     A star and a cube on one sphere about the centre, or on two with the radii of Gauss-Radau quadrature. If k is too
     large, the error names what to write instead.
