@@ -89,7 +89,12 @@ def join_features(
 ) -> tuple[tuple[Features, ...], Loadings, Array]:
     """Features of each block in rows with the given inputs, all of them as ``A``, and the sum of their ``d`` (n,)."""
     parts = tuple(block_features(block, at, slopes=slopes) for block, at in zip(blocks, inputs, strict=True))
-    return parts, place_columns(layout, inputs, [part.A for part in parts]), sum_residuals(parts)
+    joined = place_columns(layout, inputs, [part.A for part in parts])
+    seen = tuple(
+        part._replace(A=joined.common[:, place.columns]) if place.kind == "common" else part
+        for part, place in zip(parts, layout.places, strict=True)
+    )
+    return seen, joined, sum_residuals(parts)
 
 
 def sum_residuals(parts: Sequence[Features]) -> Array:
