@@ -12,6 +12,7 @@ from support.problems import GAUSSIAN, RADIAL, dense, gp, make_problem, product,
 
 import tobitgp as tg
 from tobitgp.compiled import library
+from tobitgp.data.arrays import Window
 from tobitgp.distributions.gengamma import GenGammaNoise
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.symmetric_noise import Logistic, StudentNoise
@@ -213,6 +214,38 @@ def test_other_noise(name, noise, sd):
     likelihood, shape = NOISES[noise]
     for structure in ("mixed", "grouped"):
         problem, blocks, prior = STRUCTURES[structure]("matern52")
+        theta = [sd, *prior[1:], *shape, np.log(0.4)]
+        assert_equal(*both(problem, blocks, theta, tight(name), None, likelihood))
+
+
+def truncated(problem, gap=0.3):
+    """The problem, with a window around every other row of each kind, on the sides on which its value has a limit."""
+    rows, order = [], []
+    for of_kind, start in zip(problem.rows, np.cumsum([0, *map(len, problem.rows)]), strict=False):
+        for windowed in (False, True):
+            at = np.arange(int(windowed), len(of_kind), 2)
+            some = of_kind[at]
+            if windowed:
+                entry, exit = some.lower - gap, some.upper + 2.0 * gap
+                some = replace(some, window=Window(entry, exit, exit - entry))
+            rows.append(some)
+            order.append(start + at)
+    order = np.concatenate(order)
+    X, code = (tuple(None if x is None else x[order] for x in each) for each in (problem.X, problem.code))
+    return replace(problem, rows=tuple(rows), order=problem.order[order], H=problem.H[order], X=X, code=code)
+
+
+@pytest.mark.quick_cases("ep-normal", "laplace-gumbel", "vi-normal")
+@pytest.mark.parametrize("noise", ["normal", *NOISES])
+@pytest.mark.parametrize("name", METHODS)
+def test_truncated_rows(name, noise):
+    likelihood, shape = NOISES.get(noise, (GAUSSIAN, []))
+    if name == "vi" and noise == "gumbel":
+        pytest.skip("expectations of its short tail need the parts of Python")
+    problem, _, prior = STRUCTURES["mixed"]("matern52")
+    problem = truncated(problem)
+    blocks = [dense(problem), gp(problem, "matern52", problem.X[0][::3])]
+    for sd in (-1.0, 0.5):
         theta = [sd, *prior[1:], *shape, np.log(0.4)]
         assert_equal(*both(problem, blocks, theta, tight(name), None, likelihood))
 

@@ -87,14 +87,16 @@ typedef struct {
     const double *limit, *sign, *lower, *upper, *width, *weight;
     const double *spread; /* noise in units of sigma, or NULL */
     const int *code;      /* group of each row, where columns go with groups */
+    const double *entry, *exit, *span; /* where a value had to lie for its row to be seen, or NULL */
 } Rows;
 
-/* distributions.c: a distribution that is not normal; what it makes of a row at f */
-enum { NORMAL, LOGISTIC, GUMBEL, STUDENT, GENGAMMA };
+/* distributions.c: a distribution by quadrature, normal only where rows are truncated; what it makes of a row at f */
+enum { NORMAL, LOGISTIC, GUMBEL, STUDENT, GENGAMMA, TRUNCATED_NORMAL };
 enum { CELLS = 200 };
 typedef struct Noise {
     int distribution, free_shape, log_concave, n_bends;
     int rough;                   /* rules that serve to 1e-8, while sites are far from settled */
+    int windowed;                /* what rows say is conditional on their windows */
     double shape, reach, bends[2]; /* shape: df of Student's t, Q of generalised gamma times */
     /* made of the shape: */
     double log_norm, *tail;      /* (CELLS + 1, 3), the log cdf left of 0, and derivatives, in asinh(z / centre) */

@@ -127,7 +127,11 @@ static void log_density(const Noise *noise, double z, double out[3])
         gengamma_density(noise, z, out);
         return;
     }
-    if (noise->distribution == LOGISTIC) {
+    if (noise->distribution == TRUNCATED_NORMAL) {
+        out[0] = -HALF_LOG_2PI - .5 * z * z;
+        out[1] = -z;
+        out[2] = -1;
+    } else if (noise->distribution == LOGISTIC) {
         double small = exp(-fabs(z)), below = 1 / (1 + exp(-z)), above = 1 / (1 + exp(z));
         out[0] = -fabs(z) - 2 * log1p(small);
         out[1] = -tanh(.5 * z);
@@ -227,7 +231,13 @@ void lower_tail(const Noise *noise, double z, double out[3])
         gengamma_tails(noise, z, 0, out);
         return;
     }
-    if (noise->distribution == LOGISTIC) {
+    if (noise->distribution == TRUNCATED_NORMAL) {
+        double h, delta;
+        mills(z, &h, &delta);
+        out[0] = lib.log_ndtr(z, 0);
+        out[1] = h;
+        out[2] = -h * delta;
+    } else if (noise->distribution == LOGISTIC) {
         double above = 1 / (1 + exp(z));
         out[0] = z < 0 ? z - log1p(exp(z)) : -log1p(exp(-z));
         out[1] = above;
@@ -317,24 +327,16 @@ static Terms louis(const Noise *noise, double c, double r, double s)
     return (Terms){log(r) + log(mass) + top, -m1 / s, bend / (s * s), -mz - 1, (curve + mixed) / s};
 }
 
-/* Log likelihood of a row and its derivatives in f and log sigma, s being the scale of its noise. */
-Terms row_terms(const Noise *noise, const Rows *rows, int i, double f, double s)
+/* Log mass between two ends, either of which may be infinite. */
+static Terms mass_terms(const Noise *noise, double lower, double upper, double width, double f, double s)
 {
-    double d[3];
-    if (i < rows->exact) {
-        double z = (rows->limit[i] - f) / s;
-        log_density(noise, z, d);
-        Terms out = chain(z, d, s);
-        out.value -= log(s);
-        out.tau -= 1;
-        return out;
+    double a = (lower - f) / s, b = (upper - f) / s, r = .5 * width / s, up[3], near[3], far[3];
+    if (isinf(lower) && isinf(upper))
+        return (Terms){0};
+    if (isinf(lower) || isinf(upper)) {
+        (isinf(lower) ? lower_tail : upper_tail)(noise, isinf(lower) ? b : a, up);
+        return chain(isinf(lower) ? b : a, up, s);
     }
-    if (i < rows->exact + rows->one_sided) {
-        double z = (rows->limit[i] - f) / s;
-        (rows->sign[i] < 0 ? lower_tail : upper_tail)(noise, z, d);
-        return chain(z, d, s);
-    }
-    double a = (rows->lower[i] - f) / s, b = (rows->upper[i] - f) / s, r = .5 * rows->width[i] / s, up[3], near[3], far[3];
     lower_tail(noise, b, near);
     upper_tail(noise, a, up);
     int left = near[0] <= up[0];
@@ -344,6 +346,33 @@ Terms row_terms(const Noise *noise, const Rows *rows, int i, double f, double s)
         upper_tail(noise, b, far);
     Terms P = left ? chain(b, near, s) : chain(a, up, s), Q = left ? chain(a, far, s) : chain(b, far, s);
     return Q.value - P.value <= NARROW ? difference(P, Q) : louis(noise, a + r, r, s);
+}
+
+static Terms density_terms(const Noise *noise, double value, double f, double s)
+{
+    double d[3], z = (value - f) / s;
+    log_density(noise, z, d);
+    Terms out = chain(z, d, s);
+    out.value -= log(s);
+    out.tau -= 1;
+    return out;
+}
+
+static Terms window_terms(const Noise *noise, const Rows *rows, int i, double f, double s)
+{
+    return mass_terms(noise, rows->entry[i], rows->exit[i], rows->span[i], f, s);
+}
+
+/* Log likelihood of a row and its derivatives in f and log sigma, s being the scale of its noise. */
+Terms row_terms(const Noise *noise, const Rows *rows, int i, double f, double s)
+{
+    Terms seen = i < rows->exact ? density_terms(noise, rows->limit[i], f, s)
+                                 : mass_terms(noise, rows->lower[i], rows->upper[i], rows->width[i], f, s);
+    if (!noise->windowed)
+        return seen;
+    Terms all = window_terms(noise, rows, i, f, s);
+    return (Terms){seen.value - all.value, seen.eta - all.eta, seen.eta_eta - all.eta_eta, seen.tau - all.tau,
+                   seen.eta_tau - all.eta_tau};
 }
 
 /* Log cdf of Student's t (sign 1) or survival function, and two derivatives; 0 where the table does not reach so far. */
@@ -459,8 +488,8 @@ VECTORISED void several_terms(const Noise *noise, const Rows *rows, int i, doubl
         most = larger(most, z[j]);
     }
     int student = noise->distribution == STUDENT, gumbel = noise->distribution == GUMBEL;
-    int gengamma = noise->distribution == GENGAMMA;
-    int done = !interval && (!gumbel || ((exact || right) && most < LARGEST));
+    int gengamma = noise->distribution == GENGAMMA, bell = noise->distribution == TRUNCATED_NORMAL;
+    int done = !interval && (!bell || exact) && (!gumbel || ((exact || right) && most < LARGEST));
     for (; done && n % 8; n++) /* whole vectors */
         z[n] = 0;
     if (done && student && !exact)
@@ -493,6 +522,12 @@ VECTORISED void several_terms(const Noise *noise, const Rows *rows, int i, doubl
         fill_log(value, n);
         for (int j = 0; j < n; j++)
             value[j] = noise->log_norm - .5 * (df + 1) * value[j];
+    } else if (bell) {
+        for (int j = 0; j < n; j++) {
+            value[j] = -HALF_LOG_2PI - .5 * z[j] * z[j];
+            d1[j] = -z[j];
+            d2[j] = -1;
+        }
     } else if (!student && !gengamma) {
         for (int j = 0; j < n; j++)
             e[j] = -fabs(z[j]);
@@ -514,6 +549,10 @@ VECTORISED void several_terms(const Noise *noise, const Rows *rows, int i, doubl
         at->eta[j] = -d1[j] * inverse;
         at->eta_eta[j] = d2[j] * inverse * inverse;
         at->tau[j] = -z[j] * d1[j] - exact;
+    }
+    for (int j = 0; noise->windowed && j < asked; j++) {
+        Terms all = window_terms(noise, rows, i, at->f[j], s);
+        at->value[j] -= all.value, at->eta[j] -= all.eta, at->eta_eta[j] -= all.eta_eta, at->tau[j] -= all.tau;
     }
 }
 

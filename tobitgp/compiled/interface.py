@@ -42,6 +42,7 @@ class Rows(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_int) for name in ("n", "exact", "one_sided", "groups")),
         *((name, ctypes.c_void_p) for name in ("limit", "sign", "lower", "upper", "width", "weight", "spread", "code")),
+        *((name, ctypes.c_void_p) for name in ("entry", "exit", "span")),
     ]
 
 
@@ -49,7 +50,10 @@ class Noise(ctypes.Structure):
     """The distribution of the noise, as in ``core.h``."""
 
     _fields_ = [
-        *((name, ctypes.c_int) for name in ("distribution", "free_shape", "log_concave", "n_bends", "rough")),
+        *(
+            (name, ctypes.c_int)
+            for name in ("distribution", "free_shape", "log_concave", "n_bends", "rough", "windowed")
+        ),
         *((name, ctypes.c_double) for name in ("shape", "reach")),
         ("bends", ctypes.c_double * 2),
         ("log_norm", ctypes.c_double),

@@ -5,7 +5,7 @@
 #include "core.h"
 
 static const double NEAR = .1, BEYOND = 20, TOGETHER = 14, LEAST = 1e-12, STEP = .001, LARGEST = 300;
-enum { NEWTON = 60, BISECTIONS = 14, GRID = 25, MOST_ENDS = 4 };
+enum { NEWTON = 60, BISECTIONS = 14, GRID = 25, MOST_ENDS = 8 };
 static const double AROUND[5] = {-3, -1, 0, 1, 3};
 
 /* Sum of slopes in the shape at several f, with weights. */
@@ -29,6 +29,11 @@ static int ends_of(const Noise *noise, const Rows *rows, int i, double s, double
         out[n++] = rows->limit[i] - s * noise->bends[k];
     for (int k = 0; interval && k < noise->n_bends; k++)
         out[n++] = rows->upper[i] - s * noise->bends[k];
+    for (int side = 0; noise->windowed && side < 2; side++) {
+        double end = side ? rows->exit[i] : rows->entry[i];
+        for (int k = 0; isfinite(end) && k < noise->n_bends; k++)
+            out[n++] = end - s * noise->bends[k];
+    }
     return n;
 }
 

@@ -40,7 +40,7 @@ class KnownRows(HasRows):
 class Measured:
     """Contribution of some of the rows to the moments of all."""
 
-    counts: IntArray  # (6,), rows of each kind, those of ``KINDS`` without and with a window
+    counts: IntArray  # (6,), rows of each kind of `row_kinds`
     weight: float  # sum of the weights
     log_jacobian: float  # as in `Outcome`
     sides: tuple[bool, bool]  # whether rows without a window are left-, and right-censored
@@ -60,7 +60,7 @@ class Measured:
     @property
     def n_exact(self) -> int:
         """Number of exact rows."""
-        return int(self.counts[0] + self.counts[len(KINDS)])
+        return int(self.counts[:2].sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +151,9 @@ def scale_rows(partition: KnownRows, standard: Standard) -> Problem:
     every = KindRows("one-sided", low, high, limit, sign, known.weight, width, window, spread=spread, scales=scales)
     rows = []
     for code in standard.kinds:
-        some, name = take(every, np.flatnonzero(kind == code)), KINDS[code % len(KINDS)]
+        some, name = take(every, np.flatnonzero(kind == code)), KINDS[code // 2]
         sign = some.sign if name == "one-sided" else np.zeros(len(some))
-        rows.append(replace(some, kind=name, sign=sign, window=some.window if code >= len(KINDS) else None))
+        rows.append(replace(some, kind=name, sign=sign, window=some.window if code % 2 else None))
     X = tuple((X - c)[order] / s for X, c, s in zip(design.X, units.x_centre, units.x_scale, strict=True))
     codes = tuple(None if g is None else g.code[order] for g in design.groups)
     return Problem(tuple(rows), order, design.H[order], X, codes, units)
@@ -177,10 +177,10 @@ def standardise(
 
 
 def row_kinds(known: Outcome) -> IntArray:
-    """Kind of each row, (n,): its place in ``KINDS``, counted on for truncated rows."""
+    """Kind of each row, (n,): twice its place in ``KINDS``, and one more if it is truncated."""
     interval = np.isfinite(known.lower) & np.isfinite(known.upper) & ~known.exact
     truncated = np.isfinite(known.entry) | np.isfinite(known.exit)
-    return np.where(known.exact, 0, np.where(interval, 2, 1)) + len(KINDS) * truncated
+    return 2 * np.where(known.exact, 0, np.where(interval, 2, 1)) + truncated
 
 
 def _shifted(partition: KnownRows, centre: Array, mean: Array) -> tuple[Array, Array, Array]:

@@ -18,7 +18,7 @@ import numpy as np
 from tobitgp.compiled import library
 from tobitgp.engines import LocalPartitions
 from tobitgp.errors import NumericalError
-from tobitgp.inference.compiled_rows import METHODS
+from tobitgp.inference.compiled_rows import METHODS, describe_rows
 from tobitgp.inference.feature_layout import MOST_SPREAD, Layout, Place, block_features, block_slopes, spread_columns
 from tobitgp.inference.feature_posterior import FeaturePosterior, Settled
 from tobitgp.inference.method import EPUpdates, Method
@@ -76,7 +76,7 @@ class CompiledPlan:
         groups = 0 if own is None else own.size
         if sum(member.width for member in members if member.place == "spread") > MOST_SPREAD:
             return None
-        if any(rows.window is not None or rows.side is not None for rows in part.rows):
+        if any(rows.side is not None for rows in part.rows):
             return None
         rows, held = _rows(part, members, groups)
         made, arrays = _blocks(part, members)
@@ -85,6 +85,11 @@ class CompiledPlan:
         parameters = sum(member.block.n_parameters for member in members if member.kernel is not None)
         outputs = _outputs(len(part), stored, members, groups)
         return cls(part, members, groups, parameters, stored, rows, made, (*held, *arrays), outputs)
+
+    @property
+    def windowed(self) -> bool:
+        """Whether some rows are truncated."""
+        return bool(self.rows.entry)
 
     @cached_property
     def chunks(self) -> list[SiteChunk]:
@@ -362,16 +367,15 @@ def _width(block: DenseBlock | KernelBlock | EffectsBlock | LevelCurvesBlock) ->
 
 def _rows(part: RowPartition, members: Sequence[Member], groups: int) -> tuple[library.Rows, list[np.ndarray]]:
     """Rows as the core takes them, and the arrays that these point to."""
-    exact, one_sided = (sum(len(rows) for rows in part.rows if rows.kind == kind) for kind in ("exact", "one-sided"))
-    names = ("limit", "sign", "lower", "upper", "width", "weight")
-    held = [np.concatenate([getattr(rows, name) for rows in part.rows]) for name in names]
-    has_spread = any(rows.spread is not None for rows in part.rows)
-    held += [np.concatenate([rows.noise(1.0) * np.ones(len(rows)) for rows in part.rows])] if has_spread else []
-    codes = [at.code for at, member in zip(part.inputs, members, strict=True) if member.place == "own"]
-    held += [np.ascontiguousarray(code, dtype=np.int32) for code in codes[:1] if code is not None]
-    pointers = [library.address(array) for array in held]
-    spread, code = pointers[6] if has_spread else None, pointers[-1] if codes else None
-    return library.Rows(len(part), exact, one_sided, groups, *pointers[:6], spread, code), held
+    held: list[np.ndarray]
+    held, made = describe_rows(part.rows)
+    made.groups = groups
+    codes = (at.code for at, member in zip(part.inputs, members, strict=True) if member.place == "own")
+    code = next(codes, None)
+    if code is not None:
+        held = [*held, np.ascontiguousarray(code, dtype=np.int32)]
+        made.code = library.address(held[-1])
+    return made, held
 
 
 def _blocks(part: RowPartition, members: Sequence[Member]) -> tuple[Any, list[Array]]:

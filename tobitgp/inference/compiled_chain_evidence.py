@@ -52,6 +52,11 @@ class ChainPlan:
         return cls(plan, structure, standing, knot[order].astype(np.int32), order)
 
     @property
+    def windowed(self) -> bool:
+        """Whether some rows are truncated."""
+        return self.plan.windowed
+
+    @property
     def stored(self) -> int:
         """The first row whose features are kept: all are."""
         return self.plan.stored

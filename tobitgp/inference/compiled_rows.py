@@ -3,51 +3,58 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tobitgp.compiled import library
-from tobitgp.data.arrays import KindRows
+from tobitgp.data.arrays import KindRows, Window
 from tobitgp.distributions.gengamma import GenGammaNoise
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.standard_noise import Distribution
-from tobitgp.distributions.symmetric_noise import Logistic, StudentNoise
+from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.errors import NumericalError
 from tobitgp.inference.feature_posterior import FeatureWeights
 from tobitgp.inference.method import EPUpdates, LaplaceUpdates, Marginals, Method, Slopes
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.vi import VIUpdates
-from tobitgp.likelihoods.families import GaussianNoise
+from tobitgp.likelihoods.families import TRUNCATED, GaussianNoise
 from tobitgp.likelihoods.noise import NoiseLikelihood
 from tobitgp.likelihoods.row_terms import Expected, Likelihood, Tilted, Wrapped
 from tobitgp.typing import Array
 
 ROUGH_TOL = 1e-6  # above which rules that serve to 1e-8 will do
 METHODS = {"ep": 0, "elbo": 1, "laplace": 2}
-_DISTRIBUTIONS: dict[type[Distribution], int] = {Logistic: 1, Gumbel: 2, StudentNoise: 3, GenGammaNoise: 4}
+_OF_ROWS = "limit", "sign", "lower", "upper", "width", "weight"
+_DISTRIBUTIONS: dict[type[Distribution], int] = {
+    Logistic: 1,
+    Gumbel: 2,
+    StudentNoise: 3,
+    GenGammaNoise: 4,
+    NormalNoise: 5,
+}
 
 
-def find_noise(method: Method, likelihood: Likelihood) -> library.Noise | None:
-    """The noise as the core takes it, at the parameters; None where it does not know it, or the method."""
+def find_noise(method: Method, likelihood: Likelihood, windowed: bool = False) -> library.Noise | None:
+    """The noise as the core takes it, at the parameters; None where it does not know it, the method or windows."""
     if type(method) not in (EPUpdates, VIUpdates, LaplaceUpdates) or method.evidence_kind not in METHODS:
         return None
     if type(likelihood) is GaussianNoise:
-        return library.Noise(log_concave=True)
-    if (
-        type(likelihood) is not NoiseLikelihood
-        or likelihood.windowed
-        or type(likelihood.distribution) not in _DISTRIBUTIONS
-    ):
+        if not windowed:
+            return library.Noise(log_concave=True)
+        likelihood = TRUNCATED
+    if type(likelihood) is not NoiseLikelihood or type(likelihood.distribution) not in _DISTRIBUTIONS:
         return None
     of, bends = likelihood.distribution, (ctypes.c_double * 2)(*likelihood.distribution.bends)
+    if windowed and of.exponential_hazard and type(method) is VIUpdates:
+        return None
     shape = 0.0 if of.shape_name is None else of.shape
     concave = likelihood.log_concave
     rough = method.tol > ROUGH_TOL
-    return library.Noise(
-        _DISTRIBUTIONS[type(of)], likelihood.free_shape, concave, len(of.bends), rough, shape, of.reach, bends
-    )
+    numbers = _DISTRIBUTIONS[type(of)], likelihood.free_shape, concave, len(of.bends), rough, windowed
+    return library.Noise(*numbers, shape, of.reach, bends)
 
 
 class SiteChange(ctypes.Structure):
@@ -57,16 +64,17 @@ class SiteChange(ctypes.Structure):
 
 
 class Visitor(NamedTuple):
-    """What stays while rows are visited: the method, and its noise at the parameters."""
+    """What stays while rows of one kind are visited: the method, and its noise at the parameters."""
 
     method: Method
     noise: library.Noise
     sigma: float
 
-    @staticmethod
-    def knows(rows: KindRows) -> bool:
-        """Whether the core knows such rows."""
-        return rows.window is None and rows.side is None
+    @classmethod
+    def of(cls, method: Method, likelihood: Likelihood, sigma: float, rows: KindRows) -> Visitor | None:
+        """The compiled core, where it is there and knows the rows and their noise."""
+        noise = _noise_of(rows, method, likelihood)
+        return None if noise is None else cls(method, noise, sigma)
 
     def find_steps(
         self, rows: KindRows, A: Array, d: Array, q: FeatureWeights, sites: Sites, last: Sites, step: Sites
@@ -99,7 +107,7 @@ class Visitor(NamedTuple):
 
     def _begin(self, rows: KindRows, d: Array, sites: Sites) -> tuple[list[Any], library.Evaluation]:
         """The rows as the core takes them, and the arrays that it points to."""
-        held, described = describe_rows(rows)
+        held, described = describe_rows([rows])
         of_sites = [np.ascontiguousarray(x, dtype=np.float64) for x in (d, sites.lambda1, sites.lambda2)]
         e = library.Evaluation(rows=ctypes.addressof(described))
         e.method, e.noise, e.sigma = METHODS[self.method.evidence_kind], self.noise, self.sigma
@@ -108,36 +116,57 @@ class Visitor(NamedTuple):
         return [*held, *of_sites, described], e
 
 
-def describe_rows(rows: KindRows) -> tuple[list[Array], library.Rows]:
-    """Rows of one kind as the core takes them, and the arrays that these point to."""
-    arrays = [rows.limit, rows.sign, rows.lower, rows.upper, rows.width, rows.weight]
-    arrays += [] if rows.spread is None else [rows.spread]
-    held = [np.ascontiguousarray(x, dtype=np.float64) for x in arrays]
-    counts = (len(rows) if rows.kind == kind else 0 for kind in ("exact", "one-sided"))
-    return held, library.Rows(len(rows), *counts, 0, *map(library.address, held))
+def _noise_of(rows: KindRows, method: Method, likelihood: Likelihood) -> library.Noise | None:
+    """The noise of rows as the core takes it."""
+    if rows.side is not None or library.load() is None:
+        return None
+    return find_noise(method, likelihood, rows.window is not None)
+
+
+def describe_rows(rows: Sequence[KindRows]) -> tuple[list[Array], library.Rows]:
+    """Rows of one kind after another, as in ``core.h``, and the arrays that these point to."""
+    arrays = {name: [getattr(part, name) for part in rows] for name in _OF_ROWS}
+    if any(part.spread is not None for part in rows):
+        arrays["spread"] = [part.noise(1.0) * np.ones(len(part)) for part in rows]
+    if any(part.window is not None for part in rows):
+        windows = [part.window or _open(len(part)) for part in rows]
+        arrays |= {name: [getattr(window, name) for window in windows] for name in Window._fields}
+    held = {name: np.ascontiguousarray(np.concatenate(parts), dtype=np.float64) for name, parts in arrays.items()}
+    counts = {kind: sum(len(part) for part in rows if part.kind == kind) for kind in ("exact", "one-sided")}
+    made = library.Rows(sum(map(len, rows)), *counts.values(), 0)
+    for name, array in held.items():
+        setattr(made, name, library.address(array))
+    return list(held.values()), made
+
+
+def _open(n: int) -> Window:
+    """No window."""
+    return Window(np.full(n, -np.inf), np.full(n, np.inf), np.full(n, np.inf))
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledMoments(Wrapped):
     """A likelihood whose tilted moments and expectations the core computes, of the rows that it knows."""
 
-    known: library.Noise
+    method: Method
 
     @classmethod
     def of(cls, likelihood: Likelihood, method: Method) -> Likelihood:
         """The likelihood at its parameters; itself where the core is not there or does not know it."""
-        known = None if library.load() is None else find_noise(method, likelihood)
-        return likelihood if known is None else cls(likelihood, known)
+        known = library.load() is not None and find_noise(method, likelihood) is not None
+        return cls(likelihood, method) if known else likelihood
 
-    def _tilts(self, rows: KindRows) -> bool:
-        """Whether the core has tilted moments of the rows, which normal noise has in closed form."""
-        return self.known.distribution != 0 and Visitor.knows(rows)
+    def _tilting(self, rows: KindRows) -> library.Noise | None:
+        """The noise of rows whose tilted moments the core has; without windows normal noise has them in closed form."""
+        known = _noise_of(rows, self.method, self.noise)
+        return known if known is not None and known.distribution else None
 
     def tilted(self, rows: KindRows, mean: Array, var: Array, sigma: float) -> Tilted:
         """By the core; without it, where tails are so far out that it gives no numbers."""
-        if not self._tilts(rows):
+        known = self._tilting(rows)
+        if known is None:
             return self.noise.tilted(rows, mean, var, sigma)
-        found = self._found(rows, mean, var, sigma, slopes=False)[:3]
+        found = _found(known, rows, mean, var, sigma, slopes=False)[:3]
         lost = np.flatnonzero(~np.isfinite(found).all(axis=0))
         if len(lost):
             found[:, lost] = self.noise.tilted(rows[lost], mean[lost], var[lost], sigma)
@@ -145,39 +174,42 @@ class CompiledMoments(Wrapped):
 
     def tilted_slope(self, rows: KindRows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
         """As `tilted`."""
-        if not self._tilts(rows):
+        known = self._tilting(rows)
+        if known is None:
             return np.asarray(self.noise.tilted_slope(rows, mean, var, sigma, d1, d2))
-        found = self._found(rows, mean, var, sigma, slopes=True)[[4, 3] if self.known.free_shape else [3]]
+        found = _found(known, rows, mean, var, sigma, slopes=True)[[4, 3] if known.free_shape else [3]]
         lost = np.flatnonzero(~np.isfinite(found).all(axis=0))
         if len(lost):
             found[:, lost] = self.noise.tilted_slope(rows[lost], mean[lost], var[lost], sigma, d1[lost], d2[lost])
         return found
 
-    def _found(
-        self, rows: KindRows, mean: Array, var: Array, sigma: float, *, slopes: bool, method: str = "ep"
-    ) -> Array:
-        """Log Z or E log p, two derivatives, and the slopes in log sigma and the shape, (5, n)."""
-        held, described = describe_rows(rows)
-        e = library.Evaluation(rows=ctypes.addressof(described), noise=self.known, sigma=sigma)
-        e.method = METHODS[method]
-        (mean, var), found = (np.ascontiguousarray(x, dtype=np.float64) for x in (mean, var)), np.empty((len(rows), 5))
-        at, there, out = (ctypes.c_void_p(library.address(x)) for x in (mean, var, found))
-        if not library.load().tilt_rows(ctypes.byref(e), at, there, int(slopes), out):
-            raise MemoryError
-        del held
-        return found.T
-
     def expected(self, rows: KindRows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
         """By the core; without it, where it gives no numbers."""
-        if not Visitor.knows(rows):
+        known = _noise_of(rows, self.method, self.noise)
+        if known is None:
             return self.noise.expected(rows, mean, var, sigma, slopes=slopes)
-        found = self._found(rows, mean, var, sigma, slopes=slopes, method="elbo")
-        found = found[[0, 1, 2, 4, 3] if slopes and self.known.free_shape else [0, 1, 2, 3]]
+        found = _found(known, rows, mean, var, sigma, slopes=slopes, method="elbo")
+        found = found[[0, 1, 2, 4, 3] if slopes and known.free_shape else [0, 1, 2, 3]]
         lost = np.flatnonzero(~np.isfinite(found).all(axis=0))
         if len(lost):
             again = self.noise.expected(rows[lost], mean[lost], var[lost], sigma, slopes=slopes)
             found[:, lost] = np.vstack([*again[:3], again.s0])
         return Expected(found[0], found[1], found[2], found[3:])
+
+
+def _found(
+    known: library.Noise, rows: KindRows, mean: Array, var: Array, sigma: float, *, slopes: bool, method: str = "ep"
+) -> Array:
+    """Log Z or E log p, two derivatives, and the slopes in log sigma and the shape, (5, n)."""
+    held, described = describe_rows([rows])
+    e = library.Evaluation(rows=ctypes.addressof(described), noise=known, sigma=sigma)
+    e.method = METHODS[method]
+    (mean, var), found = (np.ascontiguousarray(x, dtype=np.float64) for x in (mean, var)), np.empty((len(rows), 5))
+    at, there, out = (ctypes.c_void_p(library.address(x)) for x in (mean, var, found))
+    if not library.load().tilt_rows(ctypes.byref(e), at, there, int(slopes), out):
+        raise MemoryError
+    del held
+    return found.T
 
 
 def site_sums(A: Array, sites: Sites) -> tuple[Array, Array]:

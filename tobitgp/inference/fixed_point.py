@@ -130,7 +130,7 @@ def _settle(
         return model.kept.settle(data, theta, method, likelihood, slopes, windows)
     if model.plan is not None:
         view = method.view(likelihood.at(theta))
-        noise = find_noise(method, view)
+        noise = find_noise(method, view, windows and model.plan.windowed)
         if noise is not None and not (noise.distribution and model.plan.stored):
             found = model.plan.settle(data, theta, method, view, noise, slopes=slopes)
             return found if found.complete else replace(found, complete=partial(_completed, model, found, method))

@@ -197,11 +197,12 @@ def visit(state: SitesState, q: FeatureWeights) -> SitesState:
     step = Sites(np.zeros(len(state.sites.lambda1)), np.zeros(len(state.sites.lambda2)))
 
     last = state.step or Sites(*np.zeros((2, len(state.sites.lambda1))))
-    visitor = None if q.structured is not None else _visitor(state.setting)
 
     def move(chunk: SiteChunk) -> tuple[Any, ...]:
         _, A, d = state.features(chunk)
-        if visitor is not None and A.own is None and A.spread is None and visitor.knows(chunk.rows):
+        common = q.structured is None and A.own is None and A.spread is None
+        visitor = _visitor(state.setting, chunk.rows) if common else None
+        if visitor is not None:
             at = [sites.rows(chunk.span) for sites in (state.sites, last, step)]
             return len(chunk.rows), *visitor.find_steps(chunk.rows, A.common, d, q, *at)
         marginals = state.marginals_of(chunk, q, A, d)[1]
@@ -228,17 +229,16 @@ def visit(state: SitesState, q: FeatureWeights) -> SitesState:
     return state._replace(here=state.sites, step=step, history=history, sums=sums)
 
 
-def _visitor(setting: Setting) -> compiled_rows.Visitor | None:
-    """The compiled core, where it knows the noise."""
+def _visitor(setting: Setting, rows: KindRows) -> compiled_rows.Visitor | None:
+    """The compiled core, where it knows the rows and their noise."""
     likelihood = setting.likelihood.noise if isinstance(setting.likelihood, Spread) else setting.likelihood
-    noise = None if library.load() is None else compiled_rows.find_noise(setting.method, likelihood)
-    return None if noise is None else compiled_rows.Visitor(setting.method, noise, setting.sigma)
+    return compiled_rows.Visitor.of(setting.method, likelihood, setting.sigma, rows)
 
 
 def slopes_of(setting: Setting, rows: KindRows, at: Marginals) -> Slopes:
     """Derivatives of the evidence at the fixed point by each of some rows."""
-    visitor = _visitor(setting)
-    if visitor is not None and visitor.knows(rows):
+    visitor = _visitor(setting, rows)
+    if visitor is not None:
         return visitor.slopes(rows, at)
     return setting.method.slopes(setting.likelihood, rows, at, setting.sigma)
 

@@ -26,7 +26,7 @@ from tobitgp.numerics.normal_functions import fourth, log_cdf, mills, third
 from tobitgp.numerics.truncated_moments import expected_interval, expected_one_sided, interval
 from tobitgp.typing import Array
 
-_TRUNCATED = NoiseLikelihood(NormalNoise())
+TRUNCATED = NoiseLikelihood(NormalNoise())
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
@@ -47,31 +47,31 @@ class GaussianNoise(Likelihood):
     def tilted(self, rows: KindRows, mean: Array, var: Array, sigma: float | Array) -> Tilted:
         """In closed form, (ROW10)."""
         if rows.window is not None:
-            return _TRUNCATED.tilted(rows, mean, var, float(sigma))
+            return TRUNCATED.tilted(rows, mean, var, float(sigma))
         return _smoothed(rows, mean, np.sqrt(sigma * sigma + var))
 
     def newton(self, rows: KindRows, f: Array, sigma: float | Array) -> Tilted:
         """In closed form."""
         if rows.window is not None:
-            return _TRUNCATED.newton(rows, f, float(sigma))
+            return TRUNCATED.newton(rows, f, float(sigma))
         return _smoothed(rows, f, np.full_like(f, sigma))
 
     def terms(self, rows: KindRows, f: Array, sigma: float | Array) -> Terms:
         """As of any noise."""
-        return _TRUNCATED.terms(rows, f, sigma)
+        return TRUNCATED.terms(rows, f, sigma)
 
     def tilted_slope(
         self, rows: KindRows, mean: Array, var: Array, sigma: float | Array, d1: Array, d2: Array
     ) -> Array:
         """By ``sigma^2 (d2 + d1^2)``, (ROW11)."""
         if rows.window is not None:
-            return _TRUNCATED.tilted_slope(rows, mean, var, float(sigma), d1, d2)
+            return TRUNCATED.tilted_slope(rows, mean, var, float(sigma), d1, d2)
         return (sigma * sigma * (d2 + d1 * d1))[None]
 
     def point(self, rows: KindRows, f: Array, sigma: float | Array) -> Point:
         """In closed form, (ROW5) to (ROW9)."""
         if rows.window is not None:
-            return _TRUNCATED.point(rows, f, float(sigma))
+            return TRUNCATED.point(rows, f, float(sigma))
         s2 = sigma * sigma
         if rows.kind == "one-sided":
             z = (f - rows.limit) * rows.sign / sigma
@@ -105,7 +105,7 @@ class GaussianNoise(Likelihood):
     ) -> Expected:
         """In one dimension, (ROW13) to (ROW15)."""
         if rows.window is not None:
-            return _TRUNCATED.expected(rows, mean, var, float(sigma), slopes=slopes)
+            return TRUNCATED.expected(rows, mean, var, float(sigma), slopes=slopes)
         s2 = sigma * sigma
         if rows.kind == "one-sided":
             a, t = (mean - rows.limit) * rows.sign / sigma, np.sqrt(var) / sigma
