@@ -57,6 +57,11 @@ class ScaleCandidate(NamedTuple):
     sd: float  # log sd of that component
     z: float  # score of a component of sd 0 over its standard deviation under the fit; NaN of a replacement
 
+    def is_like(self, other: ScaleCandidate, apart: float) -> bool:
+        """Whether another is of the same term and nearly the same length-scales."""
+        same = (self.kind, self.term) == (other.kind, other.term) and np.array_equal(self.scales, other.scales)
+        return same and bool(np.abs(self.theta - other.theta)[self.scales].max() <= apart)
+
     def described(self, parameters: Parameters) -> str:
         """What is predicted, in the user's units."""
         values, names = parameters.values(self.theta), parameters.names

@@ -64,7 +64,7 @@ CONVERGED, SHARE_OF_GAP = 1e-3, 1e-3  # nats, and times those that features leav
 LARGEST = 1e150
 OTHER_MAXIMUM = "another maximum"
 ROUNDS, GAINED, FAR = 4, 0.05, 3.0
-STRAYED = 1.5
+STRAYED, FEW_COPIES = 1.5, 2.0  # rows of all to those of a sample, below which they show little more
 WORTH: dict[MoveKind, float] = {"replace": 1.0, "add": 3.0}  # nats that screening must predict for a climb
 
 
@@ -87,6 +87,7 @@ class Search:
         self.stages: list[tuple[str, int, int, float]] = []
         self.grows, self.fell_back = self.problem.n > 3 * GROWN_ROWS, False
         self.others: list[tuple[float, Array]] = []
+        self.strayed: list[ScaleCandidate] = []  # of screenings, from which a climb led elsewhere
         # Only along a single input can rows be dense enough to show length-scales that need many features.
         self.periods = multistart.unknown_periods(self.problem, self.prior.gps, self.parameters)
         self.single = any(
@@ -204,6 +205,8 @@ class Search:
                 break
             why = candidate.described(self.parameters) if candidate.gain >= FAR else ""
             found = self._from(candidate.theta, maximum, why)
+            if found is None or np.abs(found.theta - candidate.theta)[candidate.scales].max() > STRAYED:
+                self.strayed.append(candidate)
             if found is None:
                 break
             ends += [maximum, found]
@@ -245,7 +248,8 @@ class Search:
             self.stages.append((f"screening: {best.described(self.parameters)}", screened.n, 0, value))
             # A longer component has been found before, or is for a term of its own.
             shorter = bool((best.theta < posterior.theta - APART)[best.scales].any())
-            if best.gain >= least and (kind == "replace" or shorter) and self._holds(best, posterior):
+            again = any(best.is_like(other, APART) for other in self.strayed)
+            if best.gain >= least and (kind == "replace" or shorter) and not again and self._holds(best, posterior):
                 return best
         return None
 
@@ -352,7 +356,7 @@ class Search:
         else:
             maximum = part._screen(part._maximise(theta, scale))
         self.precision = self.copies * maximum.objective.precisions
-        self.sampled = maximum.posterior
+        self.sampled, self.strayed = maximum.posterior, part.strayed if self.copies < FEW_COPIES else []
         if scale is not None and self.grows:
             self.growth = self.growth.learned(scale, maximum.root, self.problem.n / GROWN_ROWS)
         self.stages += [(f"{stage[0]}, {self.problem.n} rows", *stage[1:]) for stage in part.stages]
