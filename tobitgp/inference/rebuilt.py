@@ -12,12 +12,13 @@ from typing import Any, overload
 
 import numpy as np
 
+from tobitgp.data.arrays import take
 from tobitgp.engines import LocalPartitions, single_blas_thread
 from tobitgp.errors import NumericalError
 from tobitgp.inference.feature_layout import Layout, join_features
 from tobitgp.inference.feature_posterior import FeaturePosterior
 from tobitgp.inference.partitioned import Sites
-from tobitgp.inference.site_updates import SitesState
+from tobitgp.inference.site_updates import Joined, SitesState
 from tobitgp.numerics.arrow import Factor, factorise, identity
 from tobitgp.numerics.linear_algebra import cholesky
 from tobitgp.priors.kernel_block import KernelFeatures
@@ -69,7 +70,7 @@ class _Lean:
         """All of it, from the inputs of the rows."""
         point = self._point
         with single_blas_thread(), np.errstate(all="ignore"):
-            blocks, factor, w = _solved(point.blocks, point.layout, inputs, point.sites)
+            blocks, factor, w, _ = _solved(point.blocks, point.layout, inputs, point.sites)
         return replace(point, blocks=blocks, factor=factor, w=w)
 
 
@@ -79,11 +80,11 @@ def following(posterior: FeaturePosterior) -> FeaturePosterior:
     if state is None or len(posterior.w) < _DENSE * len(state.part):
         return posterior
     try:
-        blocks, factor, w = _solved(posterior.blocks, posterior.layout, _packed(state.part.inputs), state.sites)
+        blocks, factor, w, all_rows = _solved(posterior.blocks, posterior.layout, _packed(state.part.inputs), state.sites)
     except NumericalError:
         return posterior
     setting = state.setting._replace(blocks=blocks)
-    chunks = tuple(replace(chunk, kept=()) for chunk in state.chunks)
+    chunks = tuple(replace(chunk, kept=(take(all_rows, chunk.span),), for_slopes=False) for chunk in state.chunks)
     states = LocalPartitions([state._replace(setting=setting, chunks=chunks)])
     return replace(posterior, blocks=blocks, factor=factor, w=w, states=states, follows=True)
 
@@ -112,13 +113,13 @@ def _packed(inputs: Sequence[Inputs]) -> tuple[Inputs, ...]:
 
 def _solved(
     blocks: Sequence[BlockAt], layout: Layout, inputs: Sequence[Inputs], sites: Sites
-) -> tuple[tuple[BlockAt, ...], Factor, Array]:
-    """Blocks, the factor of B and the weights, (SIT2)."""
+) -> tuple[tuple[BlockAt, ...], Factor, Array, Joined]:
+    """Blocks, the factor of B and the weights, (SIT2), and the features of all rows."""
     made = tuple(_factorised(block) if isinstance(block, KernelFeatures) else block for block in blocks)
-    A = join_features(layout, made, inputs)[1]
-    (unit,) = identity(layout.p)
+    joined = join_features(layout, made, inputs)
+    (unit,), A = identity(layout.p), joined[1]
     factor = factorise((unit + A.gram(sites.lambda2)[0],))
-    return made, factor, factor.solve(A.adjoint(sites.lambda1))
+    return made, factor, factor.solve(A.adjoint(sites.lambda1)), joined
 
 
 def _factorised(block: KernelFeatures) -> KernelFeatures:
