@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,6 +21,8 @@ class Averaged(RowDistributions):
 
     each: RowDistributions  # of arrays (n, ..., S)
     weight: Array  # (S,), sum to one
+
+    row_fields = ("each",)
 
     @property
     def log(self) -> bool:  # type: ignore[override]
@@ -50,9 +51,6 @@ class Averaged(RowDistributions):
     @property
     def width(self) -> Array:
         return self._average(self.each.width)
-
-    def take(self, rows: Any) -> Averaged:
-        return replace(self, each=self.each.take(rows))
 
     # -- tails --------------------------------------------------------------------------------------------------------
 

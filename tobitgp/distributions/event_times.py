@@ -34,22 +34,15 @@ class Continued(RowDistributions):
     start: Array
 
     log = True
+    row_fields = ("eta", "sigma", "begin", "start")
 
     @property
     def location(self) -> Array:  # type: ignore[override]
         return self.eta
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(*map(np.shape, (self.eta, self.sigma, self.begin, self.start)))
-
-    @property
     def width(self) -> Array:
         return self.sigma
-
-    def take(self, rows: Any) -> Continued:
-        values = (np.broadcast_to(each, self.shape)[rows] for each in (self.eta, self.sigma, self.begin, self.start))
-        return Continued(self.noise, *values)
 
     @property
     def _of_one(self) -> LocationScale:
@@ -106,15 +99,12 @@ class Cured(RowDistributions):
     logit: Array  # (n,), of the probability of being cured
 
     log = True
+    row_fields = ("uncured", "logit")
 
     @property
     def location(self) -> Array:  # type: ignore[override]
         """Location of the log times of uncured subjects."""
         return self.uncured.location
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(self.uncured.shape, np.shape(self.logit))
 
     @property
     def latent(self) -> Array:
@@ -123,9 +113,6 @@ class Cured(RowDistributions):
     @property
     def width(self) -> Array:
         return self.uncured.width
-
-    def take(self, rows: Any) -> Cured:
-        return Cured(self.uncured.take(rows), np.broadcast_to(self.logit, self.shape)[rows])
 
     def logsf(self, y: Array) -> Array:
         return np.logaddexp(log_expit(self.logit), log_expit(-self.logit) + self.uncured.logsf(y))
@@ -176,6 +163,7 @@ class First(RowDistributions):
     causes: tuple[RowDistributions, ...]
 
     log = True
+    row_fields = ("causes",)
 
     @property
     def location(self) -> Array:  # type: ignore[override]
@@ -191,15 +179,8 @@ class First(RowDistributions):
         return all(cause.stepwise for cause in self.causes)
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(*(cause.shape for cause in self.causes))
-
-    @property
     def width(self) -> Array:
         return np.asarray(reduce(np.minimum, [cause.width for cause in self.causes]))
-
-    def take(self, rows: Any) -> First:
-        return First(tuple(cause.take(rows) for cause in self.causes))
 
     def logsf(self, y: Array) -> Array:
         return np.asarray(sum(cause.logsf(y) for cause in self.causes))
@@ -276,6 +257,7 @@ class JoinedDraws(RowDistributions):
     order: IntArray  # (S,), place of each draw in the parts, where those of one design point follow each other
 
     log = True
+    row_fields = ("parts",)  # of whose rows, not draws, some can be taken
 
     @property
     def _ends(self) -> Array:
@@ -311,10 +293,6 @@ class JoinedDraws(RowDistributions):
     @property
     def width(self) -> Array:
         return self._each(lambda part: np.broadcast_to(part.width, part.shape))
-
-    def take(self, rows: Any) -> JoinedDraws:
-        """Some of the rows, for which ``rows`` has no index of draws."""
-        return JoinedDraws(tuple(part.take(rows) for part in self.parts), self.order)
 
     def logsf(self, y: Array) -> Array:
         return self._each(lambda part, at: part.logsf(at), y)

@@ -268,9 +268,6 @@ class GenGammaNoise(Distribution):
         return z
 
 
-_LARGEST = 300.0
-
-
 @lru_cache(maxsize=1024)
 def _stirling(q: float) -> float:
     return float(stirling_error(np.array(1.0 / q**2)))

@@ -39,9 +39,7 @@ class LocationScale(RowDistributions):
     scale: Array
     log: bool = False
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(np.shape(self.location), np.shape(self.scale))
+    row_fields = ("location", "scale")
 
     @property
     def width(self) -> Array:

@@ -13,8 +13,8 @@ precipitation, *Annals of Applied Statistics* 6, 1452-1477.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import exprel, log_ndtr, ndtri_exp
@@ -103,6 +103,7 @@ class PowerNormal(RowDistributions):
     shown: float | None = None  # power by which that is taken back from locations, that of each distribution without
 
     log = True
+    row_fields = ("mu", "sigma", "power")
 
     @property
     def location(self) -> Array:  # type: ignore[override]
@@ -117,16 +118,8 @@ class PowerNormal(RowDistributions):
         return transform(np.asarray(self.log_unit), power) + lift * self.mu
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(np.shape(self.mu), np.shape(self.sigma), np.shape(self.power))
-
-    @property
     def width(self) -> Array:
         return np.ones(self.shape)
-
-    def take(self, rows: Any) -> PowerNormal:
-        mu, sigma, power = (np.broadcast_to(each, self.shape)[rows] for each in (self.mu, self.sigma, self.power))
-        return replace(self, mu=mu, sigma=sigma, power=power)
 
     def standardise(self, x: Array) -> Array:
         """Logarithms of responses as standard normal values."""

@@ -7,7 +7,8 @@ the tail that is small.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -27,10 +28,11 @@ _S_WEIGHT = (_T[1] - _T[0]) * 0.5 * np.pi * np.cosh(_T) * _S * np.exp(-_S)
 class RowDistributions:
     """Distributions of the response in rows; values broadcast against the rows.
 
-    A new one gives ``location``, ``width``, ``take``, ``logpdf``, ``logsf`` and ``modelled_hazard``.
+    A new one is a dataclass with ``location``, ``width``, ``logpdf``, ``logsf`` and ``modelled_hazard``.
     """
 
     __slots__ = ()
+    row_fields: ClassVar[tuple[str, ...]] = ("location",)  # that broadcast: arrays, distributions, or tuples of these
     discrete = False  # whether values are whole numbers
     stepwise = False  # whether hazards are constant between jumps
 
@@ -40,7 +42,9 @@ class RowDistributions:
     @property
     def shape(self) -> tuple[int, ...]:
         """(n,), or with more axes after it."""
-        return np.shape(self.location)
+        values = (getattr(self, name) for name in self.row_fields)
+        each = (one for value in values for one in (value if isinstance(value, tuple) else (value,)))
+        return np.broadcast_shapes(*(one.shape if isinstance(one, RowDistributions) else np.shape(one) for one in each))
 
     @property
     def jumps(self) -> Array:
@@ -59,7 +63,14 @@ class RowDistributions:
 
     def take(self, rows: Any) -> Self:
         """Some of the rows."""
-        raise NotImplementedError
+        shape = self.shape
+
+        def some(value: Any) -> Any:
+            if isinstance(value, tuple):
+                return tuple(map(some, value))
+            return value.take(rows) if isinstance(value, RowDistributions) else np.broadcast_to(value, shape)[rows]
+
+        return replace(self, **{name: some(getattr(self, name)) for name in self.row_fields})  # type: ignore[type-var]
 
     def beside(self) -> Self:
         """The rows with a trailing axis for several values each, (n, 1)."""

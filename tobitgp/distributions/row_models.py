@@ -9,7 +9,7 @@ A log density and a log survival function are enough.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -36,19 +36,11 @@ class OwnShapes(RowDistributions):
     coordinate: Array  # of the shapes
     log: bool = False
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(*map(np.shape, (self.location, self.scale, self.coordinate)))
+    row_fields = ("location", "scale", "coordinate")
 
     @property
     def width(self) -> Array:
         return self.scale
-
-    def take(self, rows: Any) -> OwnShapes:
-        location, scale, at = (
-            np.broadcast_to(each, self.shape)[rows] for each in (self.location, self.scale, self.coordinate)
-        )
-        return replace(self, location=location, scale=scale, coordinate=at)
 
     def _each(self, of: Callable[..., Any], *values: Array | float) -> Any:
         """Numbers of the rows, from those of the rows of each shape; several where a function gives several."""
@@ -122,20 +114,15 @@ class FunctionRows(RowDistributions):
     x: tuple[Array, ...]
     log: bool = False
 
+    row_fields = ("x",)
+
     @property
     def location(self) -> Array:  # type: ignore[override]
         return self.x[0]
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(*map(np.shape, self.x))
-
-    @property
     def width(self) -> Array:
         return self.functions.spread(self.x)
-
-    def take(self, rows: Any) -> FunctionRows:
-        return replace(self, x=tuple(np.broadcast_to(each, self.shape)[rows] for each in self.x))
 
     def _of(self, function: Callable[..., Any], v: Array) -> Array:
         """A function of values on the scale of the location, where these are finite."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.polynomial import Chebyshev
@@ -31,16 +30,13 @@ class TransformedTimes(RowDistributions):
     log_theta: tuple[Array, ...] = ()  # of the variance of a gamma frailty that is averaged over, where there is one
 
     log = True
+    row_fields = ("eta", "c", "log_theta")
 
     @property
     def location(self) -> Array:  # type: ignore[override]
         """Location of log times: their median."""
         with np.errstate(divide="ignore"):
             return np.log(self.ppf(0.5))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(*map(np.shape, (self.eta, *self.c, *self.log_theta)))
 
     @property
     def latent(self) -> Array:
@@ -53,10 +49,6 @@ class TransformedTimes(RowDistributions):
     @property
     def width(self) -> Array:
         return np.ones_like(self.eta)
-
-    def take(self, rows: Any) -> TransformedTimes:
-        eta, *rest = (np.broadcast_to(each, self.shape)[rows] for each in (self.eta, *self.c, *self.log_theta))
-        return replace(self, eta=eta, c=tuple(rest[: len(self.c)]), log_theta=tuple(rest[len(self.c) :]))
 
     def _at(self, x: Array) -> tuple[Array, Array]:
         """The transformed value at log times, and the logarithm of its slope."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -29,16 +29,11 @@ class WeightedSum(RowDistributions):
     weight: Array  # (J,), sum to one
     parts: tuple[LocationScale, ...]
 
+    row_fields = ("parts",)
+
     @property
     def location(self) -> Array:  # type: ignore[override]
         return average(self.weight, np.stack([part.location for part in self.parts]))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.parts[0].shape
-
-    def take(self, rows: Any) -> WeightedSum:
-        return WeightedSum(self.weight, tuple(part.take(rows) for part in self.parts))
 
     def log_tails(self, y: Array) -> tuple[Array, Array]:
         return complementary(
@@ -139,7 +134,7 @@ class WeightedSum(RowDistributions):
         return solve_quantile(mixed, p, low=ends[0], high=ends[1], start=start, tolerance=1e-7)
 
 
-_MOST = 3000  # nodes
+_MOST = 2000  # nodes
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 _LEAST, _LOWEST = 1e-280, -700.0  # a sum that has all its digits, a logarithm whose exponential is a number
 
@@ -251,7 +246,7 @@ def lattice(mean: Array, sd: Array, low: Array, high: Array, t: Array) -> tuple[
     return g, bell
 
 
-_STEP, _MOST = 0.15, 2000  # between nodes, in widths of the noise; how many nodes
+_STEP = 0.15  # between nodes, in widths of the noise
 _PLACES = np.arange(-5.0, 7.0)  # of the nodes that a value lies between, the nearest in the middle
 _BASIS = np.linalg.inv(np.vander(_PLACES, increasing=True))
 

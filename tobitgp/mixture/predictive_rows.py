@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,9 +37,6 @@ class PredictiveRows(RowDistributions):
     def width(self) -> Array:
         low, high = self.modelled(self.predictive.ppf(np.array([0.25, 0.75])))
         return np.full(self.shape, max(high - low, _SURE))
-
-    def take(self, rows: Any) -> PredictiveRows:
-        return replace(self, location=self.location[rows])
 
     def logpdf(self, y: Array) -> Array:
         return self._in_rows_of(self.predictive.logpdf(y))
