@@ -15,7 +15,7 @@ from tobitgp.distributions.mixed_rows import MixedRows
 from tobitgp.distributions.piecewise import Piecewise
 from tobitgp.distributions.power_normal import PowerMixture, PowerNormal
 from tobitgp.distributions.response import RowDistributions
-from tobitgp.distributions.row_models import FunctionRows, Functions, OwnShapes
+from tobitgp.distributions.row_models import DensityModel, FunctionRows, OwnShapes
 from tobitgp.distributions.symmetric_noise import Logistic, NormalNoise, StudentNoise
 from tobitgp.distributions.transformed import TransformedTimes
 from tobitgp.distributions.weighted import Interpolated, Lattice
@@ -77,12 +77,13 @@ ROWS = {
     ),
     "own shapes": OwnShapes(StudentNoise(4.0), MU, SCALE, np.log([4.0, 6.0, 9.0])),
     "functions": FunctionRows(
-        Functions(
+        DensityModel(
+            (),
             lambda v, m, s: log_expit((v - m) / s) + log_expit((m - v) / s) - np.log(s),
             lambda v, m, s: log_expit((m - v) / s),
+            log=True,
         ),
         (MU, SCALE),
-        log=True,
     ),
     "mixture": PredictiveRows.of(
         Predictive(np.array([0.4, 0.6]), WeibullDistribution(np.array([1.0, 3.0]), np.array([1.5, 2.0]))),

@@ -103,6 +103,8 @@ _SHARED = {
         given="With the shape of q and the parameters, broadcast, in the units of the variable.",
         error="DataError\n    If q is not numeric or does not broadcast.",
     ),
+    "{example}": "Examples\n--------\n>>> from tobitgp.distributions import CensoredNormal\n"
+    ">>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)",
     "{other}": _SECTIONS.format(
         argument="other : distribution of the same class\n    Its parameters broadcast with these.",
         given="With the shape of all parameters; inf where values of this distribution are impossible under the other.",

@@ -49,10 +49,7 @@ class LimitedNormal(ABC):
 
         {value}
 
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        {example}
         >>> distribution.pdf([-0.6, 0.0, 2.0]).round(4)
         array([0.0993, 0.5199, 0.    ])
         """
@@ -64,10 +61,7 @@ class LimitedNormal(ABC):
 
         {value}
 
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        {example}
         >>> distribution.logpdf([0.0, 2.0]).round(4)
         array([-0.6541,    -inf])
         """
@@ -82,10 +76,7 @@ class LimitedNormal(ABC):
 
         {value}
 
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        {example}
         >>> distribution.cdf([-0.6, 0.0, 1.1]).round(4)
         array([0.0993, 0.3341, 1.    ])
         """
@@ -97,10 +88,7 @@ class LimitedNormal(ABC):
 
         {value}
 
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        {example}
         >>> distribution.sf([-0.6, 0.0, 1.1]).round(4)
         array([0.9007, 0.6659, 0.    ])
         """
@@ -140,10 +128,7 @@ class LimitedNormal(ABC):
 
         {order}
 
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        {example}
         >>> distribution.ppf([0.05, 0.5, 0.95]).round(4)
         array([-0.6,  0.3,  1.1])
         """
@@ -199,10 +184,7 @@ class LimitedNormal(ABC):
 
         {each}
 
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        {example}
         >>> float(distribution.mean().round(4))
         0.2887
         """
@@ -214,10 +196,7 @@ class LimitedNormal(ABC):
 
         {each}
 
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        {example}
         >>> float(distribution.var().round(4))
         0.3144
         """
@@ -229,10 +208,7 @@ class LimitedNormal(ABC):
 
         {each}
 
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        {example}
         >>> float(distribution.std().round(4))
         0.5607
         """
@@ -245,10 +221,7 @@ class LimitedNormal(ABC):
 
         {each}
 
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        {example}
         >>> float(distribution.entropy().round(4))
         1.0824
         """
@@ -260,10 +233,7 @@ class LimitedNormal(ABC):
 
         {other}
 
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        {example}
         >>> float(distribution.cross_entropy(CensoredNormal(0.0, 1.0, lower=-0.6, upper=1.1)).round(4))
         1.1971
         """
@@ -280,10 +250,7 @@ class LimitedNormal(ABC):
 
         {other}
 
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        {example}
         >>> float(distribution.kl(CensoredNormal(0.0, 1.0, lower=-0.6, upper=1.1)).round(4))
         0.1147
         """

@@ -68,9 +68,6 @@ class PowerNoise(Distribution):
     def log_cdf(self, z: Array) -> Array:
         return _NORMAL.log_cdf(z)
 
-    def log_sf(self, z: Array) -> Array:
-        return _NORMAL.log_sf(z)
-
 
 def transform(x: Array, power: Array | float) -> Array:
     r""":math:`h_\lambda` of logarithms of responses, (BC1)."""

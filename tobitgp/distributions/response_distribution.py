@@ -283,20 +283,7 @@ class ResponseDistribution:
     def kl(self, other: ResponseDistribution) -> Array:
         """Kullback-Leibler divergences (n,) to other distributions in nats, ``E log(pdf(y) / other.pdf(y))``.
 
-        Parameters
-        ----------
-        other : ResponseDistribution
-            Distributions of as many rows, or of one row.
-
-        Returns
-        -------
-        array
-            Shape (n,); infinite where values of this distribution are impossible under the other.
-
-        Raises
-        ------
-        SpecError
-            If ``other`` is not a ResponseDistribution, has another number of rows, or only one of the two is of counts.
+        The argument and its errors are those of :meth:`cross_entropy`.
 
         References
         ----------

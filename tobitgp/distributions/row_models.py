@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -93,28 +93,18 @@ class OwnShapes(RowDistributions):
         return np.asarray(self._each(lambda rows, *own: rows.observed_mean(*own, fast=fast), *ends))
 
 
-class Functions(NamedTuple):
-    """Functions of values on the scale of the location and of the parameters of rows."""
-
-    log_density: Callable[..., Any]
-    log_sf: Callable[..., Any]
-    log_cdf: Callable[..., Any] | None = None
-    width: Callable[..., Array] | None = None  # about how far values lie from the location; 1 without
-
-    def spread(self, x: Sequence[Array]) -> Array:
-        """`width` of rows."""
-        return np.ones_like(x[0]) if self.width is None else self.width(*x) + np.zeros_like(x[0])
-
-
 @dataclass(frozen=True, slots=True)
 class FunctionRows(RowDistributions):
-    """Rows whose parameters x, the location first, are arrays that broadcast."""
+    """Rows of a model whose parameters x, the location first, are arrays that broadcast."""
 
-    functions: Functions
+    model: DensityModel
     x: tuple[Array, ...]
-    log: bool = False
 
     row_fields = ("x",)
+
+    @property
+    def log(self) -> bool:  # type: ignore[override]
+        return self.model.log
 
     @property
     def location(self) -> Array:  # type: ignore[override]
@@ -122,7 +112,7 @@ class FunctionRows(RowDistributions):
 
     @property
     def width(self) -> Array:
-        return self.functions.spread(self.x)
+        return self.model.spread(self.x)
 
     def _of(self, function: Callable[..., Any], v: Array) -> Array:
         """A function of values on the scale of the location, where these are finite."""
@@ -133,27 +123,27 @@ class FunctionRows(RowDistributions):
 
     def logpdf(self, y: Array) -> Array:
         v = self.modelled(y)
-        value = np.where(np.isfinite(v), self._of(self.functions.log_density, v), -np.inf)
+        value = np.where(np.isfinite(v), self._of(self.model.log_density, v), -np.inf)
         with np.errstate(invalid="ignore"):
             return np.where(np.isfinite(v), value - v, value) if self.log else value
 
     def logsf(self, y: Array) -> Array:
         v = self.modelled(y)
-        return np.where(np.isfinite(v), self._of(self.functions.log_sf, v), np.where(v > 0.0, -np.inf, 0.0))
+        return np.where(np.isfinite(v), self._of(self.model.log_sf, v), np.where(v > 0.0, -np.inf, 0.0))
 
     def logcdf(self, y: Array) -> Array:
         v = self.modelled(y)
         return np.where(np.isfinite(v), self._below_or_rest(v), np.where(v > 0.0, 0.0, -np.inf))
 
     def _below_or_rest(self, v: Array) -> Array:
-        if self.functions.log_cdf is not None:
-            return self._of(self.functions.log_cdf, v)
+        if self.model.log_cdf is not None:
+            return self._of(self.model.log_cdf, v)
         with np.errstate(all="ignore"):
-            return log_complement(np.minimum(self._of(self.functions.log_sf, v), 0.0))
+            return log_complement(np.minimum(self._of(self.model.log_sf, v), 0.0))
 
     def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
-        log_sf = self._of(self.functions.log_sf, x)
-        return -log_sf, np.exp(self._of(self.functions.log_density, x) - log_sf)
+        log_sf = self._of(self.model.log_sf, x)
+        return -log_sf, np.exp(self._of(self.model.log_density, x) - log_sf)
 
 
 LinkName = Literal["identity", "log", "logit", "location"]
@@ -344,16 +334,15 @@ class DensityModel(RowModel):
     def parameters(self) -> tuple[RowParameter, ...]:
         return self.others
 
-    @property
-    def functions(self) -> Functions:
-        """All of them."""
-        return Functions(self.log_density, self.log_sf, self.log_cdf, self.width)
+    def spread(self, x: Sequence[Array]) -> Array:
+        """`width` of rows."""
+        return np.ones_like(x[0]) if self.width is None else self.width(*x) + np.zeros_like(x[0])
 
     def times(self, at: Sequence[Jet]) -> RowTimes:
         return FunctionTimes(self.log_density, self.log_sf, self.log_cdf, tuple(at))
 
     def distributions(self, x: tuple[Array, ...]) -> RowDistributions:
-        return FunctionRows(self.functions, x, self.log)
+        return FunctionRows(self, x)
 
     def units(self, x: tuple[Array, ...]) -> tuple[Array, ...]:
-        return (self.functions.spread(x), *(np.ones_like(each) for each in x[1:]))
+        return (self.spread(x), *(np.ones_like(each) for each in x[1:]))

@@ -71,6 +71,8 @@ class Distribution:
 
     def log_sf(self, z: Array) -> Array:
         """Log survival function."""
+        if self.symmetric:
+            return self.log_cdf(-z)
         raise NotImplementedError
 
     def lower_tail(self, z: Array) -> Tail:

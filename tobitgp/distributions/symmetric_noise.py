@@ -68,9 +68,6 @@ class NormalNoise(Distribution):
     def log_cdf(self, z: Array) -> Array:
         return np.asarray(log_ndtr(z), dtype=np.float64)
 
-    def log_sf(self, z: Array) -> Array:
-        return self.log_cdf(-z)
-
     def ppf(self, q: Array) -> Array:
         return np.asarray(ndtri(q), dtype=np.float64)
 
@@ -141,9 +138,6 @@ class Logistic(Distribution):
 
     def log_cdf(self, z: Array) -> Array:
         return np.asarray(log_expit(z), dtype=np.float64)
-
-    def log_sf(self, z: Array) -> Array:
-        return self.log_cdf(-z)
 
     def ppf(self, q: Array) -> Array:
         return np.asarray(logit(q), dtype=np.float64)
@@ -241,9 +235,6 @@ class StudentNoise(Distribution):
         """See `Distribution`; from a table where there are many points."""
         many = z.size > _MANY and not np.ndim(self.df)
         return tabulated_log_cdf(self.df)(z) if many else student_t.log_cdf(z, self.df)
-
-    def log_sf(self, z: Array) -> Array:
-        return self.log_cdf(-z)
 
     def ppf(self, q: Array) -> Array:
         return student_t.ppf(q, self.df)
