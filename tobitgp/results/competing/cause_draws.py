@@ -13,7 +13,7 @@ from tobitgp.diagnostics.elpd import Elpd, collect
 from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.training_draws import CHUNK, Draws
 from tobitgp.distributions.event_times import First
-from tobitgp.distributions.step_medians import averaged_step_median
+from tobitgp.distributions.step_averages import averaged_step_median
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.numerics.roots import where_it_ends

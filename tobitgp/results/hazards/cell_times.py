@@ -15,7 +15,7 @@ from tobitgp.data.arrays import CensoredResponse
 from tobitgp.distributions.averaged import Averaged
 from tobitgp.distributions.piecewise import Piecewise
 from tobitgp.distributions.response import RowDistributions
-from tobitgp.distributions.survival_panels import SurvivalPanels
+from tobitgp.distributions.step_averages import SurvivalPanels
 from tobitgp.engines import row_chunks
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.sampling import draw_quantiles

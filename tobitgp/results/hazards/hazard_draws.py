@@ -11,7 +11,7 @@ import pandas as pd
 
 from tobitgp.diagnostics.training_draws import Draws, on_grid
 from tobitgp.distributions.piecewise import Piecewise
-from tobitgp.distributions.step_medians import averaged_step_median
+from tobitgp.distributions.step_averages import averaged_step_median
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import open_uniform

@@ -1,4 +1,4 @@
-"""Averaged survival of rows whose hazards are steps, at many times, by its derivatives at a few: (PH13)."""
+"""Averages of survival of rows whose hazards are steps: at many times, (PH13), and their medians, (STD1)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ import numpy as np
 
 from tobitgp.distributions.averaged import Averaged
 from tobitgp.distributions.piecewise import Piecewise
+from tobitgp.distributions.response import RowDistributions
 from tobitgp.typing import Array
 
 _M, _WIDTH = 4, 0.7  # order of derivatives, and cumulative hazard of a panel: errors are 1e-11 of its survival
 _SOON, _SMALL = 0.1, 0.05  # cumulative hazards and probabilities up to which complements keep their digits
+_STEPS, _CLOSE = 60, 1e-13  # of the search of medians
 
 
 @dataclass(frozen=True, slots=True)
 class SurvivalPanels:
-    """Survival of n rows and its derivatives at both ends of P panels."""
+    """Averaged survival of n rows, at many times, by its derivatives at both ends of P panels: (PH13)."""
 
     ends: Array  # (P + 1,)
     least: Array  # (n, P + 1), logarithms of what survival and derivatives are divided by
@@ -111,3 +113,35 @@ def _basis(u: Array, width: Array) -> Array:
     fall, growing = (1.0 - u) ** (_M + 1), [comb(_M + k, k) * u**k for k in range(_M + 1)]
     sums = np.cumsum(growing, axis=0)[::-1]
     return np.stack([fall * (u * width) ** j / factorial(j) * sums[j] for j in range(_M + 1)])
+
+
+def averaged_step_median(y: RowDistributions, share: Array, after: float, last: float) -> Array:
+    """Times (S,) after ``after`` at which averages of survival given that of ``after`` are one half: (STD1).
+
+    Infinite where they stay above that until ``last``. Halving finds the step; in a step the average is convex, and
+    Newton's method rises to the root. Shapes: y (n, S), share (n, S) or (n, 1) adds up to one.
+    """
+    jumps, last = np.unique(y.jumps), max(after, last)
+    ends = np.concatenate([[after], jumps[(jumps > after) & (jumps < last)], [last]])
+    before = y.logsf(np.full((1, 1), after))
+
+    def left(times: Array) -> Array:
+        return share * np.exp(y.logsf(times[None]) - before)
+
+    low, high = np.zeros(y.shape[-1], dtype=np.intp), np.full(y.shape[-1], len(ends) - 1)
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        above = left(ends[middle]).sum(axis=0) > 0.5
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    start, width = ends[low], ends[low + 1] - ends[low]
+    alive, rate, since = left(start), y.hazard((start + 0.5 * width)[None]), np.zeros(len(start))
+    for _ in range(_STEPS):
+        now = alive * np.exp(-rate * since)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = (now.sum(axis=0) - 0.5) / (now * rate).sum(axis=0)
+        step = np.where(np.isfinite(step), np.minimum(step, width - since), width - since)
+        since = since + step
+        if (np.abs(step) <= _CLOSE * (start + since)).all():
+            break
+    never = left(np.full(len(start), last)).sum(axis=0) > 0.5
+    return np.where(never, np.inf, start + since - after)

@@ -10,8 +10,7 @@ from scipy.optimize import brentq
 from tobitgp.distributions.averaged import Averaged
 from tobitgp.distributions.event_times import First
 from tobitgp.distributions.piecewise import Piecewise
-from tobitgp.distributions.step_medians import averaged_step_median
-from tobitgp.distributions.survival_panels import SurvivalPanels
+from tobitgp.distributions.step_averages import SurvivalPanels, averaged_step_median
 from tobitgp.results.hazards.level_points import fewer_rows
 
 CUTS = np.array([0.0, 0.5, 1.2, 3.0])
