@@ -12,11 +12,10 @@ from tobitgp.nondetects.paired import test_paired
 from tobitgp.nondetects.prediction_limits import prediction_limit
 from tobitgp.nondetects.ros import ros
 from tobitgp.nondetects.sample import read
-from tobitgp.nondetects.sample_figures import plot_box, plot_ecdf, plot_probability
+from tobitgp.nondetects.sample_figures import plot_box, plot_ecdf, plot_probability, plot_trend
 from tobitgp.nondetects.sample_summary import summary
 from tobitgp.nondetects.seasonal import seasonal_kendall
 from tobitgp.nondetects.theil_sen import theil_sen
-from tobitgp.nondetects.trend_figure import plot_trend
 from tobitgp.nondetects.value_order import gehan_scores
 
 __all__ = [

@@ -54,7 +54,7 @@ _ADJUST = ("holm", "bonferroni", "hommel", "fdr_bh", "fdr_by")
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class GroupResults(NondetectResults):
-    """A test of k groups of values with non-detects.
+    """A test of k groups of values with non-detects: (NDT30) to (NDT32) of the theory pages.
 
     Attributes
     ----------
@@ -77,10 +77,6 @@ class GroupResults(NondetectResults):
         ``statistic, pvalue, pvalue_adjusted`` by pair, for three groups or more; pure numbers.
     pvalue_error : float
         Monte Carlo standard error of ``pvalue``, a probability; NaN without permutations.
-
-    References
-    ----------
-    (NDT30) to (NDT32) of the theory pages.
     """
 
     df: int
@@ -121,7 +117,7 @@ def test_groups(
     """Test whether groups of values with non-detects come from one distribution.
 
     The signs of the values are reversed, so that non-detects are right-censored, and rank tests of survival times
-    compare the groups. No non-detect is replaced by a number.
+    compare the groups, (NDT30) to (NDT32) of the theory pages. No non-detect is replaced by a number.
 
     Parameters
     ----------
@@ -162,8 +158,6 @@ def test_groups(
 
     References
     ----------
-    (NDT30) to (NDT32) of the theory pages.
-
     .. [1] R. Peto and J. Peto, "Asymptotically efficient rank invariant test procedures", *JRSS A* 135 (1972), 185-207.
     .. [2] D. R. Helsel, *Statistics for Censored Environmental Data Using Minitab and R*, 2nd ed., Wiley, 2012,
        ch. 9-10.

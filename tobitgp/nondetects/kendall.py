@@ -130,18 +130,14 @@ def monte_carlo(found: float, scores: Array) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class KendallResults(NondetectResults):
-    """Kendall's rank correlation of variables with non-detects.
+    """Kendall's rank correlation of variables with non-detects: (NDT20) to (NDT23) of the theory pages.
 
     Attributes
     ----------
-    title, method : str
-        What was computed, and the method.
-    samples : DataFrame
-        One row per sample: n, number and share of non-detects, and their limits in the units of y.
+    title, method, samples, notes
+        As in :class:`tobitgp.nondetects.group_tests.GroupResults`.
     statistic, pvalue : float
         Kendall's S, a number of pairs, and its p-value by ``method``.
-    notes : tuple of str
-        Notes that the summary prints.
     tau_a, tau_b : float
         Correlations, pure numbers: S divided by the number of all pairs, and by the geometric mean of the numbers of
         pairs whose order is known in y and in x.
@@ -158,10 +154,6 @@ class KendallResults(NondetectResults):
         Number of pairs.
     n_ordered : (int, int)
         Numbers of pairs whose order is known in y, and in x.
-
-    References
-    ----------
-    (NDT20) to (NDT23) of the theory pages.
     """
 
     tau_a: float
@@ -202,7 +194,7 @@ def kendall(
 
     A pair of rows counts if its order is known in both variables. The order is known for two detects, and for a
     non-detect and a detect at or above its limit. Without non-detects the result is that of
-    ``scipy.stats.kendalltau``.
+    ``scipy.stats.kendalltau``: (NDT20) to (NDT23) of the theory pages.
 
     Parameters
     ----------
@@ -235,8 +227,6 @@ def kendall(
 
     References
     ----------
-    (NDT20) to (NDT23) of the theory pages.
-
     .. [1] D. R. Helsel, *Statistics for Censored Environmental Data Using Minitab and R*, 2nd ed., Wiley, 2012, ch. 11.
     .. [2] B. W. Brown, M. Hollander and R. M. Korwar, "Nonparametric tests of independence for censored data, with
        applications to heart transplant studies", in *Reliability and Biometry*, SIAM, 1974, 327-354.

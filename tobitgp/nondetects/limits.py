@@ -119,10 +119,8 @@ def tolerance_limit(
 
     Parameters
     ----------
-    y : array-like of float or str, (n,)
-        Detects and the limits of non-detects, in any units, or text such as ``"<0.5"``.
-    censored : sequence of bool, (n,), optional
-        1 or True for non-detects.
+    y, censored
+        As in :func:`tobitgp.nondetects.upper_confidence_limit`.
     coverage : float
         Share of the distribution, a probability.
     confidence : float

@@ -17,7 +17,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -64,14 +64,9 @@ class KaplanMeier:
         return self.mean + float(stdtrit(self.n - 1, confidence)) * self.se
 
 
-def check_tail(km_tail: str) -> None:
-    """Raise an error for an unknown convention."""
-    read_choice(km_tail, "km_tail", get_args(TailRule))
-
-
 def kaplan_meier_of(sample: Sample, km_tail: TailRule = "efron") -> KaplanMeier:
     """Estimate F, and the moments under a convention for the mass below the smallest detect."""
-    check_tail(km_tail)
+    read_choice(km_tail, "km_tail", get_args(TailRule))
     sample.check_left("Kaplan-Meier")
     if km_tail == "bounds":
         sample.check_positive("km_tail='bounds', whose lower bound is 0,")
@@ -207,7 +202,7 @@ def read_options(of: Any, method: Any, family: str, km_tail: Any, bootstrap: Any
         raise SpecError(f"method={method!r} is of log-normal means; of family={family!r} use method='profile'.")
     if method == "bca" and of == "mle" and family == "gamma":
         raise SpecError("method='bca' is not available for family='gamma'; use method='profile'.")
-    check_tail(km_tail)
+    read_choice(km_tail, "km_tail", get_args(TailRule))
     return MeanOptions(of, method, family, km_tail, read_resamples(bootstrap), rng)
 
 
@@ -238,15 +233,9 @@ def _bootstrap(sample: Sample, options: MeanOptions, confidences: tuple[float, .
     if options.of == "mle":
         means = _likelihood_means(sample, options.family)
     elif options.of == "km":
-
-        def means(rows: IntArray) -> Array:
-            return km_means(sample.values, sample.censored, rows, options.km_tail)
-
+        means = partial(km_means, sample.values, sample.censored, km_tail=options.km_tail)
     else:
-
-        def means(rows: IntArray) -> Array:
-            return ros_means(sample.values, sample.censored, rows)
-
+        means = partial(ros_means, sample.values, sample.censored)
     found = bca(sample, means, confidences, options.bootstrap, options.rng)
     return MeanLimits(estimate, found.limits, found.error, found.redrawn, ())
 

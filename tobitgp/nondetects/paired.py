@@ -26,18 +26,14 @@ _ROUNDING = 4 * np.finfo(np.float64).eps  # of a difference, in its terms
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class PairedResults(NondetectResults):
-    """A test of pairs of values with non-detects.
+    """A test of pairs of values with non-detects: (NDT33) to (NDT35) of the theory pages.
 
     Attributes
     ----------
-    title, method : str
-        What was computed, and the method.
-    samples : DataFrame
-        One row per sample: n, number and share of non-detects, and their limits in the units of y.
+    title, method, samples, notes
+        As in :class:`tobitgp.nondetects.group_tests.GroupResults`.
     statistic, pvalue : float
         z for signed ranks and the likelihood, or the number of positive differences for the sign test; and the p-value.
-    notes : tuple of str
-        Notes that the summary prints.
     estimates : Series of float
         Differences x - y, in the units of x, or ratios, by name.
     bse : Series of float
@@ -48,10 +44,6 @@ class PairedResults(NondetectResults):
         P-value of the sign test with ties counted, a probability; NaN for other methods.
     ratio : bool
         Whether the first estimate is a ratio.
-
-    References
-    ----------
-    (NDT33) to (NDT35) of the theory pages.
     """
 
     estimates: pd.Series[float]
@@ -91,7 +83,7 @@ def test_paired(
     method: str = "signed_rank",
     log: bool = False,
 ) -> PairedResults:
-    """Test whether the values of pairs differ, where both may be non-detects.
+    """Test whether the values of pairs differ, where both may be non-detects: (NDT33) to (NDT35) of the theory pages.
 
     Parameters
     ----------
@@ -122,8 +114,6 @@ def test_paired(
 
     References
     ----------
-    (NDT33) to (NDT35) of the theory pages.
-
     .. [1] J. W. Pratt, "Remarks on zeros and ties in the Wilcoxon signed rank procedures", *JASA* 54 (1959), 655-667.
     .. [2] D. Y. T. Fong, C. W. Kwan, K. F. Lam and K. S. L. Lam, "Use of the sign test for the median in the presence
        of ties", *The American Statistician* 57 (2003), 237-240.

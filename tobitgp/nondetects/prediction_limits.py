@@ -35,10 +35,8 @@ def prediction_limit(
 
     Parameters
     ----------
-    y : array-like of float or str, (n,)
-        Detects and the limits of non-detects, in any units, or text such as ``"<0.5"``.
-    censored : sequence of bool, (n,), optional
-        1 or True for non-detects.
+    y, censored
+        As in :func:`tobitgp.nondetects.upper_confidence_limit`.
     k : int
         Number of new values, or of new means, all of which satisfy the limit.
     mean_of : int

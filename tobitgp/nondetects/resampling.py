@@ -27,7 +27,6 @@ class Bootstrap:
 
     limits: tuple[float, ...]
     error: tuple[float, ...]  # Monte Carlo standard error of each
-    resamples: int
     redrawn: int  # resamples without two distinct detects
 
 
@@ -76,9 +75,7 @@ def bca(
     batches = [_Drawn(part) for part in np.array_split(whole.bootstrap_distribution, _BATCHES)]
     ends = np.array([[end(confidence, part) for part in batches] for confidence in confidences])
     error = ends.std(axis=1, ddof=1) / np.sqrt(_BATCHES)
-    return Bootstrap(
-        tuple(end(confidence, whole) for confidence in confidences), tuple(map(float, error)), resamples, redrawn
-    )
+    return Bootstrap(tuple(end(confidence, whole) for confidence in confidences), tuple(map(float, error)), redrawn)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from tobitgp.errors import DataError, user_level
 from tobitgp.nondetects.sample import Sample, read_values
-from tobitgp.nondetects.sample_results import report, sample_table
+from tobitgp.nondetects.sample_results import PrintsSummary, report, sample_table
 from tobitgp.typing import Array, BoolArray, IntArray
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ MOST_CENSORED = 0.8
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RegressionOnOrderStatistics:
+class RegressionOnOrderStatistics(PrintsSummary):
     """A sample with non-detects imputed from the line of (NDT5) of the theory pages; prints as its summary.
 
     Attributes
@@ -100,13 +100,6 @@ class RegressionOnOrderStatistics:
         numbers = [("PPCC:", f"{self.correlation:.4f}")]
         return report("Regression on order statistics", "line of log detects", numbers, samples, [section], notes)
 
-    def __repr__(self) -> str:
-        return str(self.summary())
-
-    def _repr_html_(self) -> str:
-        """The summary, in a notebook."""
-        return str(self.summary().as_html())
-
 
 def ros(y: Any, censored: Any = None, *, force: bool = False) -> RegressionOnOrderStatistics:
     """Impute non-detects by robust regression on order statistics.
@@ -117,10 +110,8 @@ def ros(y: Any, censored: Any = None, *, force: bool = False) -> RegressionOnOrd
 
     Parameters
     ----------
-    y : array-like of float or str, (n,)
-        Detects and the limits of non-detects, in any units, or text such as ``"<0.5"``.
-    censored : sequence of bool, (n,), optional
-        1 or True for non-detects.
+    y, censored
+        As in :func:`tobitgp.nondetects.upper_confidence_limit`.
     force : bool
         Whether to continue if more than 80% are non-detects.
 

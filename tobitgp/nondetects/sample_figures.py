@@ -1,4 +1,4 @@
-"""Figures of samples with non-detects: distribution functions, box plots, probability plots."""
+"""Figures of samples with non-detects: distribution functions, box plots, probability plots, trends."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from tobitgp.nondetects.means import KaplanMeier, kaplan_meier_of
 from tobitgp.nondetects.ros import RegressionOnOrderStatistics, ros_of
 from tobitgp.nondetects.sample import GroupNames, Sample, read_groups, read_names, read_sample
 from tobitgp.nondetects.sample_likelihood import FamilyName, maximise
+from tobitgp.nondetects.sample_results import in_words
+from tobitgp.nondetects.theil_sen import lowest, theil_sen
+from tobitgp.nondetects.value_order import read_columns
 from tobitgp.report.axes import (
     BLUE,
     EDGE,
@@ -151,17 +154,8 @@ def plot_box(data: Frame, response: str, censored: str | None = None, by: GroupN
 
     Parameters
     ----------
-    data : DataFrame or dict of columns
-        One row per value.
-    response : str
-        Column of detects and of the limits of non-detects, or of text such as ``<0.5``; or the left-hand side of a
-        formula.
-    censored : str, optional
-        Column that is 1 or True for non-detects.
-    by : str or sequence of str, optional
-        Columns of groups, with one box per group.
-    ax : matplotlib Axes, optional
-        Where to draw.
+    data, response, censored, by, ax
+        As in :func:`tobitgp.nondetects.plot_ecdf`, with one box per group.
 
     Returns
     -------
@@ -268,13 +262,8 @@ def plot_probability(
 
     Parameters
     ----------
-    data : DataFrame or dict of columns
-        One row per value.
-    response : str
-        Column of detects and of the limits of non-detects, or of text such as ``<0.5``; or the left-hand side of a
-        formula.
-    censored : str, optional
-        Column that is 1 or True for non-detects.
+    data, response, censored
+        As in :func:`tobitgp.nondetects.plot_ecdf`.
     family : {"lognormal", "normal", "weibull", "gamma"}
         Of maximum likelihood; a straight line only if log-normal.
     ax : matplotlib Axes, optional
@@ -326,3 +315,71 @@ def plot_probability(
     corner = {"transform": ax.transAxes, "ha": "right", "va": "bottom", "fontsize": "small", "color": GREY}
     ax.text(0.98, 0.06, f"PPCC of detects {filled.correlation:.3f}", **corner)
     return finish(ax, "cumulative probability, %, on the normal scale", response, legend="upper left")
+
+
+@closing_what_fails
+def plot_trend(
+    y: Any,
+    x: Any,
+    y_censored: Any = None,
+    x_censored: Any = None,
+    *,
+    floor: float | None = None,
+    names: tuple[str, str] = ("x", "y"),
+    ax: Any = None,
+) -> Any:
+    """Draw values with non-detects against x, and the Akritas-Theil-Sen line: (NDT24) and (NDT25) of the theory pages.
+
+    Non-detects are open triangles at their limits, with a segment down to the lowest possible value.
+
+    Parameters
+    ----------
+    y, x, y_censored, x_censored, floor
+        As in :func:`tobitgp.nondetects.theil_sen`.
+    names : (str, str)
+        Labels of the axes of x and y.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    DataError
+        As in :func:`tobitgp.nondetects.theil_sen`.
+    SpecError
+        If ``ax`` is not a matplotlib Axes, ``names`` are not two, or values are right-censored or lie in intervals.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> y = ["<1", 1.5, "<1", 2.0, 1.8, 2.6, 2.4, 3.0]
+    >>> ax = tg.nondetects.plot_trend(y, range(2001, 2009), names=("year", "lead"))
+    >>> ax.get_legend_handles_labels()[1]
+    ['detected (6)', 'non-detect, below (2)', 'Akritas-Theil-Sen: slope 0.3, p = 0.0126']
+    """
+    if isinstance(names, str) or len(names) != 2:
+        raise SpecError(f"names={names!r}: must be two names, for the axes of x and y.")
+    res = theil_sen(y, x, y_censored, x_censored, floor=floor)
+    (of_y, of_x), _ = read_columns({"y": (y, y_censored), "x": (x, x_censored)})
+    ax = given_or_new(ax)
+    _draw_values(ax, of_y, of_x, lowest(of_y, floor))
+    ends = np.array([of_x.values.min(), of_x.values.max()])
+    label = f"Akritas-Theil-Sen: slope {res.slope:.3g}, p = {in_words(res.pvalue)}"
+    ax.plot(ends, res.intercept + res.slope * ends, color=BLUE, linewidth=1.8, label=label, zorder=3)
+    return finish(ax, *names)
+
+
+def _draw_values(ax: Any, y: Sample, x: Sample, floor: float) -> None:
+    """Detects as dots, limits as open triangles over segments from ``floor``, or from below all limits."""
+    c, size = y.censored, float(np.sqrt(np.clip(3000.0 / len(y), 8.0, 26.0)))
+    ax.plot(x.values[~c], y.values[~c], "o", color=INK, markersize=size, label=f"detected ({(~c).sum()})", **EDGE)
+    if not c.any():
+        return
+    bottom = floor if np.isfinite(floor) else y.values.min() - 0.08 * np.ptp(y.values)
+    ax.vlines(x.values[c], bottom, y.values[c], color=VERMILION, linewidth=0.9, alpha=0.5)
+    look = {"color": VERMILION, "markerfacecolor": "white", "markersize": 1.3 * size, "markeredgewidth": 1.0}
+    ax.plot(x.values[c], y.values[c], "v", label=f"non-detect, below ({c.sum()})", **look)
+    ax.set_ylim(bottom=bottom)

@@ -83,8 +83,24 @@ def report(
     return lay_out(title, [("Method:", method)], numbers, [described, *sections], [*notes, *complete])
 
 
+class PrintsSummary:
+    """Prints as its summary, which is HTML in a notebook."""
+
+    __slots__ = ()
+
+    def summary(self) -> FitSummary:
+        """Everything in words and tables."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        return str(self.summary().as_html())
+
+
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class NondetectResults:
+class NondetectResults(PrintsSummary):
     """A test or an estimate from samples with non-detects, with the names of statsmodels."""
 
     title: str
@@ -128,13 +144,6 @@ class NondetectResults:
         """Tables of a summary in addition to those of samples and estimates, by their headings."""
         return {}
 
-    def __repr__(self) -> str:
-        return str(self.summary())
-
-    def _repr_html_(self) -> str:
-        """The summary, in a notebook."""
-        return str(self.summary().as_html())
-
 
 def _section(name: str, table: pd.DataFrame) -> Section:
     """A table of numbers as a part of a summary."""
@@ -153,7 +162,7 @@ def in_words(pvalue: float) -> str:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Limit:
+class Limit(PrintsSummary):
     """A confidence, tolerance or prediction limit by (NDT7) to (NDT11) of the theory pages; prints as its summary.
 
     Attributes
@@ -210,13 +219,6 @@ class Limit:
         if self.monte_carlo_error:
             rows += [("Monte Carlo error:", f"{self.monte_carlo_error:.2g}"), ("Drawn again:", str(self.redrawn))]
         return report(self.title, self.method, rows, self.samples, [], self.notes)
-
-    def __repr__(self) -> str:
-        return str(self.summary())
-
-    def _repr_html_(self) -> str:
-        """The summary, in a notebook."""
-        return str(self.summary().as_html())
 
 
 def limit_of(sample: Sample, *, notes: tuple[str, ...] = (), **found: Any) -> Limit:

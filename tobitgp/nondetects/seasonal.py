@@ -51,20 +51,16 @@ class Season(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SeasonalKendallResults(NondetectResults):
-    """A trend of values with non-detects within seasons.
+    """A trend of values with non-detects within seasons: (NDT27) to (NDT29) of the theory pages.
 
     Attributes
     ----------
-    title, method : str
-        What was computed, and the method.
-    samples : DataFrame
-        One row per sample: n, number and share of non-detects, and their limits in the units of y.
+    title, method, samples, notes
+        As in :class:`tobitgp.nondetects.group_tests.GroupResults`.
     statistic, pvalue : float
         S summed over seasons, a number of pairs, and its p-value. The p-value is by permutations within seasons of at
         most 200 rows, otherwise by the normal approximation. With ``serial=True`` it is by the normal approximation,
         since permuted rows would not keep their correlation.
-    notes : tuple of str
-        Notes that the summary prints.
     tau : float
         Correlation, a pure number.
     intercept, slope : float
@@ -82,10 +78,6 @@ class SeasonalKendallResults(NondetectResults):
         Probability by permutations and its Monte Carlo standard error; NaN if none were drawn.
     steps : Steps
         The sum of S as a function of the slope.
-
-    References
-    ----------
-    (NDT27) to (NDT29) of the theory pages.
     """
 
     tau: float
@@ -135,7 +127,7 @@ def seasonal_kendall(
     """Test for a trend over time of values with non-detects, compared within seasons only.
 
     S and its variance are sums over seasons. The slope is common to all seasons, and is the one at which the sum of S
-    of the residuals is zero.
+    of the residuals is zero: (NDT27) to (NDT29) of the theory pages.
 
     Parameters
     ----------
@@ -172,8 +164,6 @@ def seasonal_kendall(
 
     References
     ----------
-    (NDT27) to (NDT29) of the theory pages.
-
     .. [1] R. M. Hirsch, J. R. Slack and R. A. Smith, "Techniques of trend analysis for monthly water quality data",
        *Water Resources Research* 18 (1982), 107-121.
     .. [2] E. J. Dietz and T. J. Killeen, "A nonparametric multivariate test for monotone trend with pharmaceutical

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tobitgp.nondetects.sample_results import percent, report, sample_table
+from tobitgp.nondetects.sample_results import PrintsSummary, percent, report, sample_table
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class GroupSummary:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class SampleSummary:
+class SampleSummary(PrintsSummary):
     """Summaries of one sample or of groups, by (NDT1) to (NDT8) of the theory pages; prints as its tables.
 
     Attributes
@@ -166,13 +166,6 @@ class SampleSummary:
                 groups.setdefault(note, []).append(group.name)
         for note, names in groups.items():
             yield note if len(self.groups) == 1 else f"{', '.join(names)}: {note}"
-
-    def __repr__(self) -> str:
-        return str(self.summary())
-
-    def _repr_html_(self) -> str:
-        """The summary, in a notebook."""
-        return str(self.summary().as_html())
 
 
 def _column(p: float) -> str:

@@ -90,18 +90,14 @@ def median_residual(y: Sample, x: Sample, slope: float, floor: float) -> float:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class TheilSenResults(NondetectResults):
-    """The Akritas-Theil-Sen line through values with non-detects.
+    """The Akritas-Theil-Sen line through values with non-detects: (NDT24) to (NDT26) of the theory pages.
 
     Attributes
     ----------
-    title, method : str
-        What was computed, and the method.
-    samples : DataFrame
-        One row per sample: n, number and share of non-detects, and their limits in the units of y.
+    title, method, samples, notes
+        As in :class:`tobitgp.nondetects.group_tests.GroupResults`.
     statistic, pvalue : float
         Kendall's S of y and x, a number of pairs, and its p-value by the normal approximation.
-    notes : tuple of str
-        Notes that the summary prints.
     intercept : float
         Intercept in the units of y.
     slope : float
@@ -114,10 +110,6 @@ class TheilSenResults(NondetectResults):
         S as a function of the slope.
     draws : array of float (bootstrap,), optional
         Slopes of resampled rows, in units of y per x.
-
-    References
-    ----------
-    (NDT24) to (NDT26) of the theory pages.
     """
 
     intercept: float
@@ -180,7 +172,8 @@ def theil_sen(
 
     The slope b is the one at which Kendall's S of y - b x and x is zero; it is found exactly among the slopes of pairs.
     The intercept is Turnbull's median of the residuals. Without non-detects the slope is that of
-    ``scipy.stats.theilslopes``. All pairs are held in memory: 3,000 rows require 400 MB.
+    ``scipy.stats.theilslopes``. All pairs are held in memory: 3,000 rows require 400 MB. See (NDT24) to (NDT26) of the
+    theory pages.
 
     Parameters
     ----------
@@ -209,8 +202,6 @@ def theil_sen(
 
     References
     ----------
-    (NDT24) to (NDT26) of the theory pages.
-
     .. [1] M. G. Akritas, S. A. Murphy and M. P. LaValley, "The Theil-Sen estimator with doubly censored data and
        applications to astronomy", *JASA* 90 (1995), 170-177.
 

@@ -104,7 +104,7 @@ def gehan_scores(y: Any, censored: Any = None) -> Array:
     """Gehan scores: the number of values known to be below each value, less the number known to be above it.
 
     They replace ranks if there are several limits, for example in rank correlations, ordinations, and tests of the
-    Kruskal-Wallis type.
+    Kruskal-Wallis type; (NDT30) of the theory pages.
 
     Parameters
     ----------
@@ -127,8 +127,6 @@ def gehan_scores(y: Any, censored: Any = None) -> Array:
 
     References
     ----------
-    (NDT30) of the theory pages.
-
     .. [1] E. A. Gehan, "A generalized Wilcoxon test for comparing arbitrarily singly-censored samples", *Biometrika* 52
        (1965), 203-223.
 
