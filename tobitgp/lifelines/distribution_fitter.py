@@ -73,7 +73,7 @@ LIFETIMES = {
 
 
 class DistributionFitter(ResultsFitter):
-    """A distribution of durations by maximum likelihood, which is a parametric univariate fitter of lifelines.
+    """A distribution of durations by maximum likelihood, (SUR1) to (SUR7), which is a univariate fitter of lifelines.
 
     Functions of lifelines take it as their own fitters: it is a ``lifelines.fitters.ParametricUnivariateFitter``, with
     the arguments and attributes of ``lifelines.WeibullFitter``. :func:`tobitgp.fit` makes the fit.
@@ -112,10 +112,6 @@ class DistributionFitter(ResultsFitter):
 
     A duration that is left-censored after a late entry lies between the two times; lifelines uses the probability that
     it lies anywhere before the duration.
-
-    References
-    ----------
-    (SUR1) to (SUR7) of the theory pages.
 
     Examples
     --------

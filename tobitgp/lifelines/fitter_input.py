@@ -20,9 +20,18 @@ from tobitgp.method_spelling import read_method
 from tobitgp.method_value import spelled
 from tobitgp.mixture.methods import MixtureAscent
 from tobitgp.results.predict import check_alpha, check_flag
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 _TIMES = ("durations", "lower_bound", "upper_bound")
+# Which values of a column are wrong, and what to do about them.
+_RULES: tuple[tuple[str, Callable[[Array], BoolArray], str], ...] = (
+    ("weights", lambda x: x < 0.0, "weights are not negative. Correct or drop them"),
+    ("durations", lambda x: x <= 0.0, "times must be positive. Correct or drop them"),
+    ("upper_bound", lambda x: x <= 0.0, "times must be positive. Correct or drop them"),
+    ("lower_bound", lambda x: x < 0.0, "times must not be negative. Give 0 where there is no lower bound"),
+    ("entry", lambda x: x < 0.0, "times must not be negative. Give 0 to subjects observed from the start"),
+    ("event_observed", lambda x: (x != 0.0) & (x != 1.0), "use 1 for an event and 0 for none. Recode them"),
+)
 
 
 def checked_fit(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,6 +59,19 @@ def checked_curve(method: Callable[..., Any]) -> Callable[..., Any]:
     return checked
 
 
+def checked_comparison(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A comparison of cumulative hazards of lifelines with another fitter, which is checked first."""
+
+    @wraps(method)
+    def checked(self: Any, other: Any) -> Any:
+        if not isinstance(other, UnivariateFitter):
+            raise SpecError(f"other={other!r}: must be a fitter of this package or of lifelines.")
+        return method(self, other)
+
+    checked.__doc__ = f"See ``lifelines.WeibullFitter.{method.__name__}``, which has the same arguments."
+    return checked
+
+
 def read_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of a fit method, durations in days; an error if they are not numbers, or not one for each subject."""
     columns = {name: _numbers(name, given[name]) for name in _TIMES if name in given}
@@ -60,30 +82,15 @@ def read_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     for name, values in columns.items():
         if len(values) != n:
             raise DataError(f"{name}=: {len(values)} values for {n} subjects. Give one for each.")
-    _refuse("weights", columns, lambda x: x < 0.0, "weights are not negative. Correct or drop them")
-    for name in ("durations", "upper_bound"):
-        _refuse(name, columns, lambda x: x <= 0.0, "times must be positive. Correct or drop them")
-    _refuse(
-        "lower_bound", columns, lambda x: x < 0.0, "times must not be negative. Give 0 where there is no lower bound"
-    )
-    _refuse(
-        "entry", columns, lambda x: x < 0.0, "times must not be negative. Give 0 to subjects observed from the start"
-    )
-    _refuse(
-        "event_observed", columns, lambda x: (x != 0.0) & (x != 1.0), "use 1 for an event and 0 for none. Recode them"
-    )
+    for name, wrong, words in _RULES:
+        if name in columns:
+            _refuse(name, columns[name], wrong(columns[name]), words)
     if "lower_bound" in columns:
-        late = columns["lower_bound"] > columns["upper_bound"]
-        _refuse(
-            "lower_bound", columns, lambda x: late, "lower bounds must not exceed upper_bound. Exchange or correct them"
-        )
-        exact = columns["lower_bound"] == columns["upper_bound"]
-        _refuse(
-            "event_observed",
-            columns,
-            lambda x: x != exact,
-            "it must be 1 exactly where both bounds are equal. Leave it out",
-        )
+        low, high = columns["lower_bound"], columns["upper_bound"]
+        _refuse("lower_bound", low, low > high, "lower bounds must not exceed upper_bound. Exchange or correct them")
+        seen, words = columns.get("event_observed"), "it must be 1 exactly where both bounds are equal. Leave it out"
+        if seen is not None:
+            _refuse("event_observed", seen, seen != (low == high), words)
     if given.get("timeline") is not None:
         columns["timeline"] = _numbers("timeline", given["timeline"])
     if given.get("alpha") is not None:
@@ -108,12 +115,6 @@ def read_numbers(name: str, values: Any) -> Any:
     return values
 
 
-def check_fitter(other: Any) -> None:
-    """Raise an error for anything but a univariate fitter."""
-    if not isinstance(other, UnivariateFitter):
-        raise SpecError(f"other={other!r}: must be a fitter of this package or of lifelines.")
-
-
 def check_method(method: Any, *, mixture: bool) -> None:
     """Raise an error for a method that does not fit mixtures, or that fits them only."""
     chosen = read_method(method)
@@ -136,15 +137,15 @@ def _numbers(name: str, values: Any) -> Array:
     if numbers.ndim != 1 or not len(numbers):
         raise DataError(f"{name}= must be a list of at least one number.")
     wrong = np.isnan(numbers) if name == "upper_bound" else ~np.isfinite(numbers)
-    _refuse(name, {name: numbers}, lambda x: wrong, "values must be numbers. Correct or drop these subjects")
+    _refuse(name, numbers, wrong, "values must be numbers. Correct or drop these subjects")
     return numbers
 
 
-def _refuse(name: str, columns: Mapping[str, Array], wrong: Any, words: str) -> None:
+def _refuse(name: str, values: Array, wrong: BoolArray, words: str) -> None:
     """Name the first values that are wrong."""
-    where = np.flatnonzero(wrong(columns[name])) if name in columns else np.zeros(0, dtype=np.intp)
+    where = np.flatnonzero(wrong)
     if len(where):
-        some = ", ".join(f"{columns[name][i]:g}" for i in where[:5])
+        some = ", ".join(f"{values[i]:g}" for i in where[:5])
         more = f" and {len(where) - 5} more" if len(where) > 5 else ""
         places = ", ".join(map(str, where[:5]))
         found = f"values {some} at positions" if len(where) > 1 else f"value {some} at position"

@@ -13,8 +13,7 @@ from lifelines.plotting import loglogs_plot
 
 from tobitgp.api import fit
 from tobitgp.errors import UnavailableError
-from tobitgp.lifelines import comparing_fitters
-from tobitgp.lifelines.fitter_input import checked_curve, checked_fit, read_numbers, table_of
+from tobitgp.lifelines.fitter_input import checked_comparison, checked_curve, checked_fit, read_numbers, table_of
 from tobitgp.lifelines.univariate_names import UNIVARIATE_NAMES
 from tobitgp.posterior.questions import CURVES, Question, probability
 from tobitgp.results.predict import check_alpha
@@ -304,8 +303,8 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         column = f"{self.label} - Conditional median duration remaining to event"
         return pd.DataFrame({column: left}, index=self.timeline)
 
-    subtract = comparing_fitters.subtract
-    divide = comparing_fitters.divide
+    subtract = checked_comparison(KnownModelParametricUnivariateFitter.subtract)
+    divide = checked_comparison(KnownModelParametricUnivariateFitter.divide)
 
     def print_summary(self, *args: Any, **options: Any) -> None:
         """Print the table of lifelines, or ``results_.summary()`` if lifelines does not have the distribution.
