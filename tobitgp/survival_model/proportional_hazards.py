@@ -44,7 +44,7 @@ def _log_hazard(model: Any, df: Any) -> pd.Series[float]:
 
 @reads_frames
 def predict_log_partial_hazard(model: Any, df: Frame) -> pd.Series[float]:
-    """Logarithm of ``predict_partial_hazard``, on the scale of log hazard ratios.
+    """Logarithms of hazards of rows divided by that at the mean of the training rows' columns, pure numbers.
 
     Parameters
     ----------
@@ -74,31 +74,7 @@ def predict_log_partial_hazard(model: Any, df: Frame) -> pd.Series[float]:
 
 @reads_frames
 def predict_partial_hazard(model: Any, df: Frame) -> pd.Series[float]:
-    """Hazards of rows divided by the hazard at the mean of the training rows' columns, a dimensionless number.
-
-    Parameters
-    ----------
-    df : DataFrame
-        New rows.
-
-    Returns
-    -------
-    Series
-        By the index of ``df``.
-
-    Raises
-    ------
-    SpecError
-        If hazards are not proportional.
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> lung = tg.datasets.load("lung")
-    >>> model = tg.SurvivalModel("age", family="ph").fit(lung, "time", "event")
-    >>> model.predict_partial_hazard({"age": [50, 70]}).round(2).tolist()
-    [0.8, 1.15]
-    """
+    """See :meth:`tobitgp.SurvivalModel.predict_log_partial_hazard`, whose exponentials these are."""
     log = predict_log_partial_hazard(model, df)
     return pd.Series(np.exp(log.to_numpy()), index=log.index)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import pandas as pd
 
@@ -16,10 +18,32 @@ from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.mixture.mixture_results import MixtureResults
 from tobitgp.results.predict import check_alpha, check_flag
 from tobitgp.results.process.process_results import GPResults
-from tobitgp.survival_model import coefficient_figures, observed_rows, parameters, predictions, proportional_hazards
-from tobitgp.survival_model.fit_settings import FitSettings, quoted, without_meaning
+from tobitgp.survival_model import coefficient_figures, observed_rows, parameters, proportional_hazards
+from tobitgp.survival_model.fit_settings import FitSettings, quoted, with_columns, without_meaning
 from tobitgp.survival_model.lifelines_names import missing_name
 from tobitgp.typing import Frame
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _of_results(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
+    """The same method of the results that a SurvivalModel holds."""
+    name, takes_times = method.__name__, "times" in method.__annotations__
+
+    @wraps(method, assigned=("__name__",))
+    def asked(model: Any, /, *args: Any, ancillary: pd.DataFrame | None = None, **kwargs: Any) -> Any:
+        df, *others = args or (kwargs.pop("df", None),)
+        if isinstance(df, pd.Series):
+            df = df.to_frame().T.infer_objects()
+        if ancillary is not None:
+            df = with_columns(df, ancillary)
+        if takes_times and not others and kwargs.get("times") is None and model._settings.timeline is not None:
+            kwargs["times"] = model.timeline
+        return getattr(model.results_, name)(df, *others, **kwargs)
+
+    asked.__doc__ = f"See :meth:`tobitgp.GPResults.{name}`; a DataFrame ``ancillary`` has columns that ``df`` lacks."
+    return cast(Callable[Concatenate[Any, P], T], asked)
 
 
 class SurvivalModel:
@@ -174,12 +198,7 @@ class SurvivalModel:
         {'Intercept': 6.275, 'age': -0.012, 'sex': 0.382}
         """
         columns = {"duration_col": duration_col, "event_col": event_col, "entry_col": entry_col}
-        time, event, entry = (None if name is None else quoted(df, name, of) for of, name in columns.items())
-        if event is None:
-            response, window = str(time), "" if entry is None else f" | truncate({entry}, inf)"
-        else:
-            response, window = f"Surv({', '.join(filter(None, (entry, time, event)))})", ""
-        return self._fit(df, response, "right", weights_col, columns, settings, window)
+        return self._fit_times(df, "right", weights_col, columns, settings)
 
     fit_right_censoring = fit
 
@@ -194,35 +213,9 @@ class SurvivalModel:
         weights_col: str | None = None,
         **settings: Any,
     ) -> SurvivalModel:
-        """Fit to left-censored times: if ``event_col`` is 0, the event occurred earlier.
-
-        Parameters
-        ----------
-        df, duration_col, event_col, entry_col, weights_col, **settings
-            As in :meth:`fit`.
-
-        Returns
-        -------
-        SurvivalModel
-            This object.
-
-        Raises
-        ------
-        DataError, FormulaError, SpecError
-            As :func:`tobitgp.fit`.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> data = {"days": [2.0, 2.0, 3.0, 5.0, 8.0], "seen": [0, 0, 1, 1, 1]}
-        >>> tg.SurvivalModel("1", "lognormal").fit_left_censoring(data, "days", "seen").params_.round(2).tolist()
-        [1.01, -0.19]
-        """
+        """See :meth:`tobitgp.SurvivalModel.fit`; here if ``event_col`` is 0, the event occurred earlier."""
         columns = {"duration_col": duration_col, "event_col": event_col, "entry_col": entry_col}
-        time, event, entry = (None if name is None else quoted(df, name, of) for of, name in columns.items())
-        response = f"{time}" if event is None else f'Surv({time}, {event}, type="left")'
-        window = "" if entry is None else f" | truncate({entry}, inf)"
-        return self._fit(df, response, "left", weights_col, columns, settings, window)
+        return self._fit_times(df, "left", weights_col, columns, settings)
 
     @reads_frames
     def fit_interval_censoring(
@@ -273,6 +266,17 @@ class SurvivalModel:
         window = "" if entry_col is None else f" | truncate({quoted(df, entry_col, 'entry_col')}, inf)"
         return self._fit(df, f"interval({low}, {high})", "interval", weights_col, columns, settings, window)
 
+    def _fit_times(
+        self, df: Any, kind: str, weights_col: str | None, columns: dict[str, str | None], given: dict[str, Any]
+    ) -> SurvivalModel:
+        """Fit to times of which each is that of an event, or censored on one side."""
+        time, event, entry = (None if name is None else quoted(df, name, of) for of, name in columns.items())
+        window = "" if entry is None else f" | truncate({entry}, inf)"
+        response = str(time) if event is None else f'Surv({time}, {event}, type="left")'
+        if event is not None and kind == "right":
+            response, window = f"Surv({', '.join(filter(None, (entry, time, event)))})", ""
+        return self._fit(df, response, kind, weights_col, columns, given, window)
+
     def _fit(
         self,
         df: Any,
@@ -316,13 +320,7 @@ class SurvivalModel:
 
     @property
     def results_(self) -> GPResults | RegressionResults | MixtureResults:
-        """The fit: `tobitgp.RegressionResults`, `tobitgp.GPResults` or `tobitgp.MixtureResults`.
-
-        Raises
-        ------
-        NotFittedError
-            Before there is one.
-        """
+        """The fit: `tobitgp.RegressionResults`, `tobitgp.GPResults` or `tobitgp.MixtureResults`."""
         if self._results is None:
             raise NotFittedError("This SurvivalModel has not been fitted. Call fit(df, duration_col, event_col) first.")
         return self._results
@@ -384,13 +382,13 @@ class SurvivalModel:
 
     # -- predictions --------------------------------------------------------------------------------------------------
 
-    predict_survival_function = predictions.predict_survival_function
-    predict_cumulative_hazard = predictions.predict_cumulative_hazard
-    predict_hazard = predictions.predict_hazard
-    predict_percentile = predictions.predict_percentile
-    predict_median = predictions.predict_median
-    predict_expectation = predictions.predict_expectation
-    predict_restricted_mean = predictions.predict_restricted_mean
+    predict_survival_function = _of_results(GPResults.predict_survival_function)
+    predict_cumulative_hazard = _of_results(GPResults.predict_cumulative_hazard)
+    predict_hazard = _of_results(GPResults.predict_hazard)
+    predict_percentile = _of_results(GPResults.predict_percentile)
+    predict_median = _of_results(GPResults.predict_median)
+    predict_expectation = _of_results(GPResults.predict_expectation)
+    predict_restricted_mean = _of_results(GPResults.predict_restricted_mean)
 
     def __repr__(self) -> str:
         if self._results is None:
