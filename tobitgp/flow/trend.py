@@ -55,7 +55,7 @@ def _serial(dates: pd.DatetimeIndex, residuals: Array) -> tuple[float, int]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FlowNormalised:
-    """A flow-normalised trend, made by :func:`tobitgp.flow_normalise`, which prints as its table.
+    """A flow-normalised trend, made by :func:`tobitgp.flow_normalise`, (FLW2) and (FLW3); prints as its table.
 
     Attributes
     ----------
@@ -81,10 +81,6 @@ class FlowNormalised:
         Periods of which more than a tenth of the days is missing.
     samples : Samples or None
         Dates, discharges and concentrations that the model was fitted to, in the units of the data, for the figure.
-
-    References
-    ----------
-    (FLW2) and (FLW3) of the theory pages.
 
     Examples
     --------

@@ -261,8 +261,8 @@ def mse(y: Any, prediction: Any, *, stratify: Any = None, contributions: bool = 
 def rmse(y: Any, prediction: Any, *, stratify: Any = None) -> float | pd.Series[float]:
     r"""Root mean squared error, :math:`\sqrt{\frac1n \sum_i (y_i - m_i)^2}`.
 
-    Each stratum has the root mean squared error of its rows. Roots do not add up; for contributions see
-    `tobitgp.metrics.mse`.
+    Each stratum has the root mean squared error of its rows, (MET9) of the theory pages. Roots do not add up; for
+    contributions see `tobitgp.metrics.mse`.
 
     Parameters
     ----------
@@ -278,10 +278,6 @@ def rmse(y: Any, prediction: Any, *, stratify: Any = None) -> float | pd.Series[
     ------
     DataError, SpecError
         As `tobitgp.metrics.mae`.
-
-    References
-    ----------
-    (MET9) of the theory pages.
 
     Examples
     --------

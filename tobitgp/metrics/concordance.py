@@ -167,7 +167,7 @@ def concordance_counts(
     cause: Any = None,
     ties: Ties = "half",
 ) -> Concordance:
-    """Concordance index with the numbers of pairs behind it.
+    """Concordance index with the numbers of pairs behind it: (MET1) and (MET2) of the theory pages.
 
     Parameters
     ----------
@@ -182,10 +182,6 @@ def concordance_counts(
     ------
     DataError, SpecError
         As `concordance_index`.
-
-    References
-    ----------
-    (MET1) and (MET2) of the theory pages.
 
     Examples
     --------

@@ -21,7 +21,7 @@ from tobitgp.typing import Array, Frame
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LogRank:
-    """A log-rank test, or another of its family; prints as R's ``survdiff``.
+    """A log-rank test, or another of its family, (NPT5) and (NPT6); prints as R's ``survdiff``.
 
     Attributes
     ----------
@@ -34,10 +34,6 @@ class LogRank:
         events, ``chi2_expected``, (O - E)^2 / E, and ``chi2_variance``, (O - E)^2 / V, with the variance of O - E.
     method : str
         What was computed.
-
-    References
-    ----------
-    (NPT5) and (NPT6) of the theory pages.
     """
 
     statistic: float
@@ -68,7 +64,7 @@ def logrank_test(
     trend: bool = False,
     weights: str | None = None,
 ) -> LogRank:
-    r"""Test whether groups have the same survival, by the log-rank test or another of its family.
+    r"""Test whether groups have the same survival, by the log-rank test or another of its family: (NPT5) and (NPT6).
 
     Parameters
     ----------
@@ -105,8 +101,6 @@ def logrank_test(
 
     References
     ----------
-    (NPT5) and (NPT6) of the theory pages.
-
     .. [1] T. R. Fleming and D. P. Harrington, *Counting Processes and Survival Analysis*, Wiley, 1991, chapter 7.
 
     Examples
@@ -189,7 +183,7 @@ def gray_test(
     rho: float = 0.0,
     weights: str | None = None,
 ) -> pd.DataFrame:
-    r"""Test whether groups have the same cumulative incidence of each cause, by Gray's test.
+    r"""Test whether groups have the same cumulative incidence of each cause, by Gray's test: (NPT7) to (NPT9).
 
     Parameters
     ----------
@@ -219,8 +213,6 @@ def gray_test(
 
     References
     ----------
-    (NPT7) to (NPT9) of the theory pages.
-
     .. [1] R. J. Gray, "A class of K-sample tests for comparing the cumulative incidence of a competing risk", *Annals
        of Statistics* 16 (1988), 1141-1154.
 

@@ -35,7 +35,7 @@ def kaplan_meier(
     confidence: float = 0.95,
     conf_type: str = "log",
 ) -> pd.DataFrame:
-    """Tabulate the Kaplan-Meier estimate of survival by group.
+    """Tabulate the Kaplan-Meier estimate of survival by group: (NPT1) and (NPT2) of the theory pages.
 
     Parameters
     ----------
@@ -78,8 +78,6 @@ def kaplan_meier(
 
     References
     ----------
-    (NPT1) and (NPT2) of the theory pages.
-
     .. [1] E. L. Kaplan and P. Meier, "Nonparametric estimation from incomplete observations", *JASA* 53 (1958),
        457-481.
 
@@ -130,7 +128,7 @@ def _after(seen: Seen, start: float | None) -> Seen:
 def _survival(seen: Seen, grid: Array | None, confidence: float, conf_type: str) -> pd.DataFrame:
     """The table of one group."""
     curve = _curve(seen, confidence, conf_type)
-    table = pd.DataFrame({"time": curve.times, **_counts_at_steps(seen), **curve.columns("survival")})
+    table = pd.DataFrame({"time": curve.times, **_counts_at_steps(seen), **curve.columns()})
     if grid is None:
         return at_events(table)
     last = curve.times[-1] if curve.survival[-1] > 0.0 else np.inf
@@ -178,9 +176,9 @@ class _Curve(NamedTuple):
     lower: Array
     upper: Array
 
-    def columns(self, name: str) -> dict[str, Array]:
+    def columns(self) -> dict[str, Array]:
         """Columns of a table."""
-        return {name: self.survival, "se": self.se, "lower": self.lower, "upper": self.upper}
+        return {"survival": self.survival, "se": self.se, "lower": self.lower, "upper": self.upper}
 
     def quantile(self, p: float) -> tuple[float, float, float]:
         """Where the curve and its limits fall below 1 - p; limits are NaN if there are none at any time."""
@@ -214,7 +212,7 @@ def quantiles(
     confidence: float = 0.95,
     conf_type: str = "log",
 ) -> pd.DataFrame:
-    """Tabulate medians, or other quantiles, of Kaplan-Meier or Turnbull estimates by group, with limits.
+    """Tabulate medians, or other quantiles, of Kaplan-Meier or Turnbull estimates by group, with limits: (NPT3).
 
     Parameters
     ----------
@@ -248,8 +246,6 @@ def quantiles(
 
     References
     ----------
-    (NPT3) of the theory pages.
-
     .. [1] R. Brookmeyer and J. Crowley, "A confidence interval for the median survival time", *Biometrics* 38 (1982),
        29-41.
 
@@ -325,17 +321,10 @@ def turnbull(formula: str, data: Frame, *, weights: str | None = None) -> pd.Dat
     1   3.0    4.0          0.5       0.0
     """
     read = read_times(formula, data, weights)
-    parts = []
-    for _, rows in read.parts():
-        found = turnbull_of(read.seen.take(rows))
-        columns = {
-            "left": found.left,
-            "right": found.right,
-            "probability": found.mass,
-            "survival": np.maximum(found.survival, 0.0),
-        }
-        parts.append(pd.DataFrame(columns))
-    return read.table(parts, ["left", "right"])
+    each = (turnbull_of(read.seen.take(rows)) for _, rows in read.parts())
+    names = ["left", "right", "probability", "survival"]
+    columns = ((found.left, found.right, found.mass, found.survival) for found in each)
+    return read.table([pd.DataFrame(dict(zip(names, own, strict=True))) for own in columns], names[:2])
 
 
 def turnbull_of(seen: Seen) -> Turnbull:

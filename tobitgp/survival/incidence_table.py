@@ -25,7 +25,7 @@ def cumulative_incidence(
     confidence: float = 0.95,
     conf_type: str = "log",
 ) -> pd.DataFrame:
-    """Tabulate the Aalen-Johansen estimate of the cumulative incidence of each cause by group.
+    """Tabulate the Aalen-Johansen estimate of cumulative incidence by group and cause: (NPT4) of the theory pages.
 
     Parameters
     ----------
@@ -56,8 +56,6 @@ def cumulative_incidence(
 
     References
     ----------
-    (NPT4) of the theory pages.
-
     .. [1] O. O. Aalen and S. Johansen, "An empirical transition matrix for non-homogeneous Markov chains based on
        censored observations", *Scandinavian Journal of Statistics* 5 (1978), 141-150.
 
