@@ -89,23 +89,23 @@ float or array
 Raises
 ------
 {error}"""
-# Shared parts of the methods' docstrings, by their placeholders.
+# Shared parts of the methods' docstrings.
 _SHARED = {
-    "{each}": "Returns\n-------\nfloat or array\n    Of the shape of the parameters.",
-    "{value}": _SECTIONS.format(
+    "each": "Returns\n-------\nfloat or array\n    Of the shape of the parameters.",
+    "value": _SECTIONS.format(
         argument="x : float or array\n    In the units of the variable; broadcasts with the parameters.",
         given="With the shape of x and the parameters, broadcast.",
         error="DataError\n    If x is not numeric or does not broadcast.",
     ),
-    "{order}": _SECTIONS.format(
+    "order": _SECTIONS.format(
         argument="q : float or array\n    Probabilities, which broadcast with the parameters; "
         "NaN is returned for those outside 0 to 1.",
         given="With the shape of q and the parameters, broadcast, in the units of the variable.",
         error="DataError\n    If q is not numeric or does not broadcast.",
     ),
-    "{example}": "Examples\n--------\n>>> from tobitgp.distributions import CensoredNormal\n"
+    "example": "Examples\n--------\n>>> from tobitgp.distributions import CensoredNormal\n"
     ">>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)",
-    "{other}": _SECTIONS.format(
+    "other": _SECTIONS.format(
         argument="other : distribution of the same class\n    Its parameters broadcast with these.",
         given="With the shape of all parameters; inf where values of this distribution are impossible under the other.",
         error="SpecError\n    If other is of another class or does not broadcast.",
@@ -114,10 +114,15 @@ _SHARED = {
 _Question = TypeVar("_Question", bound=Callable[..., Any])
 
 
-def documented(question: _Question) -> _Question:
-    """Put the sections that docstrings share in their places."""
-    text = inspect.cleandoc(question.__doc__ or "")
-    for name, sections in _SHARED.items():
-        text = text.replace(name, sections)
-    question.__doc__ = text
-    return question
+def documented(*names: str) -> Callable[[_Question], _Question]:
+    """Put the sections that docstrings share before the example in them, or at their ends."""
+
+    def with_sections(question: _Question) -> _Question:
+        text = inspect.cleandoc(question.__doc__ or "")
+        place = min((at for at in (text.find("Examples\n"), text.find(">>>")) if at >= 0), default=len(text))
+        sections = "\n\n".join(_SHARED[name] for name in names)
+        gap = "\n" if text[place:].startswith(">>>") else "\n\n"
+        question.__doc__ = f"{text[:place].rstrip()}\n\n{sections}{gap}{text[place:]}".rstrip()
+        return question
+
+    return with_sections

@@ -43,25 +43,19 @@ class LimitedNormal(ABC):
         """Shape of the parameters broadcast together."""
         return self._window.e.shape
 
-    @documented
+    @documented("value", "example")
     def pdf(self, x: ArrayLike) -> Array:
         """Density at x per unit, 0 outside the limits; on a limit of a censored variable the probability of its atom.
 
-        {value}
-
-        {example}
         >>> distribution.pdf([-0.6, 0.0, 2.0]).round(4)
         array([0.0993, 0.5199, 0.    ])
         """
         return np.exp(self.logpdf(x))
 
-    @documented
+    @documented("value", "example")
     def logpdf(self, x: ArrayLike) -> Array:
         """Log density at x in nats, -inf outside the limits.
 
-        {value}
-
-        {example}
         >>> distribution.logpdf([0.0, 2.0]).round(4)
         array([-0.6541,    -inf])
         """
@@ -70,35 +64,27 @@ class LimitedNormal(ABC):
             inside = (x >= self.lower) & (x <= self.upper) & np.isfinite(x)
             return _plain(np.where(np.isnan(x), np.nan, np.where(inside, self._log_density(x), -np.inf)))
 
-    @documented
+    @documented("value", "example")
     def cdf(self, x: ArrayLike) -> Array:
         """Probability of a value at or below x, right-continuous.
 
-        {value}
-
-        {example}
         >>> distribution.cdf([-0.6, 0.0, 1.1]).round(4)
         array([0.0993, 0.3341, 1.    ])
         """
         return np.exp(self.logcdf(x))
 
-    @documented
+    @documented("value", "example")
     def sf(self, x: ArrayLike) -> Array:
         """Probability of a value above x: ``1 - cdf(x)``, with relative precision.
 
-        {value}
-
-        {example}
         >>> distribution.sf([-0.6, 0.0, 1.1]).round(4)
         array([0.9007, 0.6659, 0.    ])
         """
         return np.exp(self.logsf(x))
 
-    @documented
+    @documented("value")
     def logcdf(self, x: ArrayLike) -> Array:
         """Log of `cdf` in nats, with relative precision in both tails.
-
-        {value}
 
         Examples
         --------
@@ -108,11 +94,9 @@ class LimitedNormal(ABC):
         """
         return _plain(self._log_tails(self._read("x", x))[0])
 
-    @documented
+    @documented("value")
     def logsf(self, x: ArrayLike) -> Array:
         """Log of `sf` in nats, with relative precision in both tails.
-
-        {value}
 
         Examples
         --------
@@ -122,24 +106,19 @@ class LimitedNormal(ABC):
         """
         return _plain(self._log_tails(self._read("x", x))[1])
 
-    @documented
+    @documented("order", "example")
     def ppf(self, q: ArrayLike) -> Array:
         """Quantile: the smallest x within the limits whose `cdf` is at least q.
 
-        {order}
-
-        {example}
         >>> distribution.ppf([0.05, 0.5, 0.95]).round(4)
         array([-0.6,  0.3,  1.1])
         """
         q = self._read("q", q)
         return self._quantile(q, 1.0 - q)
 
-    @documented
+    @documented("order")
     def isf(self, q: ArrayLike) -> Array:
         """Quantile of the upper tail, ``ppf(1 - q)`` without the rounding of ``1 - q``.
-
-        {order}
 
         Examples
         --------
@@ -178,62 +157,47 @@ class LimitedNormal(ABC):
         """
         return self._draw(generator(rng), read_size(size, self.shape))
 
-    @documented
+    @documented("each", "example")
     def mean(self) -> Array:
         """Mean, in the units of the variable: (INF2) clipped, Johnson, Kotz and Balakrishnan (1994, 13.10.1) truncated.
 
-        {each}
-
-        {example}
         >>> float(distribution.mean().round(4))
         0.2887
         """
         return _plain(np.clip(self._window.anchor + self.scale * self._moments()[0], self.lower, self.upper))
 
-    @documented
+    @documented("each", "example")
     def var(self) -> Array:
         """Variance, in squared units: (INF3) clipped, Johnson, Kotz and Balakrishnan (1994, 13.10.1) truncated.
 
-        {each}
-
-        {example}
         >>> float(distribution.var().round(4))
         0.3144
         """
         return self.std() ** 2
 
-    @documented
+    @documented("each", "example")
     def std(self) -> Array:
         """Standard deviation, in the units of the variable.
 
-        {each}
-
-        {example}
         >>> float(distribution.std().round(4))
         0.5607
         """
         first, second = self._moments()
         return _plain(self.scale * np.sqrt(np.maximum(second - first * first, 0.0)))
 
-    @documented
+    @documented("each", "example")
     def entropy(self) -> Array:
         """Entropy in nats, ``-E log pdf(X)``, in closed form: (INF4) clipped, (INF8) with itself truncated.
 
-        {each}
-
-        {example}
         >>> float(distribution.entropy().round(4))
         1.0824
         """
         return _plain(self._inside() * np.log(self.scale) + self._surprise(self))
 
-    @documented
+    @documented("other", "example")
     def cross_entropy(self, other: Self) -> Array:
         """Cross-entropy in nats, ``-E log other.pdf(X)``, in closed form: (INF5) and (INF6) clipped, (INF8) truncated.
 
-        {other}
-
-        {example}
         >>> float(distribution.cross_entropy(CensoredNormal(0.0, 1.0, lower=-0.6, upper=1.1)).round(4))
         1.1971
         """
@@ -242,15 +206,12 @@ class LimitedNormal(ABC):
             value = self._inside() * np.log(other.scale) + self._surprise(other)
             return _plain(np.where(self._within(other), value, np.inf))
 
-    @documented
+    @documented("other", "example")
     def kl(self, other: Self) -> Array:
         """Kullback-Leibler divergence to another distribution in nats, ``E log(pdf(X) / other.pdf(X))`` (INF7).
 
         At least 0, and 0 for equal ones, to about 1e-15 of the terms that make it up.
 
-        {other}
-
-        {example}
         >>> float(distribution.kl(CensoredNormal(0.0, 1.0, lower=-0.6, upper=1.1)).round(4))
         0.1147
         """

@@ -66,86 +66,56 @@ class ResponseDistribution:
 
     # -- tails --------------------------------------------------------------------------------------------------------
 
-    @documented
+    @documented("value")
     def pdf(self, x: ArrayLike) -> Array:
-        """Density at x per unit of the response; for limits and counts, the probability of x.
-
-        {value}
-        """
+        """Density at x per unit of the response; for limits and counts, the probability of x."""
         return np.exp(self.logpdf(x))
 
-    @documented
+    @documented("value")
     def logpdf(self, x: ArrayLike) -> Array:
-        """Log of `pdf` in nats, -inf outside the support.
-
-        {value}
-        """
+        """Log of `pdf` in nats, -inf outside the support."""
         return self._at("x", x, ShownRows.log_density)
 
-    @documented
+    @documented("value")
     def pmf(self, x: ArrayLike) -> Array:
-        """Probability of the single value x, for limits and counts; 0 where there is a density.
-
-        {value}
-        """
+        """Probability of the single value x, for limits and counts; 0 where there is a density."""
         return np.exp(self.logpmf(x))
 
-    @documented
+    @documented("value")
     def logpmf(self, x: ArrayLike) -> Array:
-        """Log of `pmf` in nats.
-
-        {value}
-        """
+        """Log of `pmf` in nats."""
         return self._at("x", x, ShownRows.log_atom)
 
-    @documented
+    @documented("value")
     def cdf(self, x: ArrayLike) -> Array:
-        """Probability of at most x, right-continuous.
-
-        {value}
-        """
+        """Probability of at most x, right-continuous."""
         return np.exp(self.logcdf(x))
 
-    @documented
+    @documented("value")
     def sf(self, x: ArrayLike) -> Array:
-        """Probability of more than x, with relative precision.
-
-        {value}
-        """
+        """Probability of more than x, with relative precision."""
         return np.exp(self.logsf(x))
 
-    @documented
+    @documented("value")
     def logcdf(self, x: ArrayLike) -> Array:
-        """Log of `cdf` in nats.
-
-        {value}
-        """
+        """Log of `cdf` in nats."""
         return self._at("x", x, lambda rows, at: rows.log_tails(at)[0])
 
-    @documented
+    @documented("value")
     def logsf(self, x: ArrayLike) -> Array:
-        """Log of `sf` in nats.
-
-        {value}
-        """
+        """Log of `sf` in nats."""
         return self._at("x", x, lambda rows, at: rows.log_tails(at)[1])
 
     # -- quantiles and draws ------------------------------------------------------------------------------------------
 
-    @documented
+    @documented("order")
     def ppf(self, q: ArrayLike) -> Array:
-        """Quantile in the units of the response: the smallest value whose `cdf` is at least q.
-
-        {order}
-        """
+        """Quantile in the units of the response: the smallest value whose `cdf` is at least q."""
         return self._at("q", q, lambda rows, at: rows.quantile(*_logs(at)))
 
-    @documented
+    @documented("order")
     def isf(self, q: ArrayLike) -> Array:
-        """Value that is exceeded with probability q: ``ppf(1 - q)`` without the rounding of ``1 - q``.
-
-        {order}
-        """
+        """Value that is exceeded with probability q: ``ppf(1 - q)`` without the rounding of ``1 - q``."""
         return self._at("q", q, lambda rows, at: rows.quantile(*_logs(at)[::-1]))
 
     def median(self) -> Array:
@@ -153,23 +123,7 @@ class ResponseDistribution:
         return self.ppf(0.5)
 
     def interval(self, confidence: float = 0.95) -> tuple[Array, Array]:
-        """Ends (n,) of equal-tailed intervals for a new value, in the units of the response.
-
-        Parameters
-        ----------
-        confidence : float
-            Probability of the interval, between 0 and 1.
-
-        Returns
-        -------
-        tuple of two arrays
-            Lower and upper ends, (n,) each.
-
-        Raises
-        ------
-        SpecError
-            If ``confidence`` is not a number between 0 and 1.
-        """
+        """Lower and upper ends, (n,) each, of equal-tailed intervals of a new value, in the units of the response."""
         level = read_numbers("confidence", confidence, SpecError)
         if level.ndim or not 0.0 <= level <= 1.0:
             raise SpecError(f"confidence={confidence!r}: must be one number between 0 and 1, e.g. confidence=0.95.")
