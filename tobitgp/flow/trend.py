@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,9 @@ from tobitgp.report.axes import BLUE, EDGE, GREY, INK, closing_what_fails, draw_
 from tobitgp.report.term_figures import label_axis
 from tobitgp.results.results import Results
 from tobitgp.typing import Array
+
+if TYPE_CHECKING:
+    from tobitgp.results.summary import Section
 
 _CONTRAST = ("change", "lower", "upper", "slope", "percent", "percent_lower", "percent_upper", "p_increase")
 _SOON = 30.0  # days between samples whose residuals are correlated
@@ -106,41 +109,11 @@ class FlowNormalised:
     samples: Samples | None = field(repr=False)
 
     def summary_frame(self) -> pd.DataFrame:
-        """The table of periods, a copy.
-
-        Returns
-        -------
-        DataFrame
-            As ``table``: discharges in their unit, concentrations in that of the response, loads in kg a day.
-
-        Examples
-        --------
-        >>> import numpy as np, pandas as pd, tobitgp as tg
-        >>> daily = pd.DataFrame({"date": pd.date_range("2001-01-01", "2003-12-31"), "q": 1.0})
-        >>> samples = daily.iloc[::60].assign(q=np.linspace(0.5, 2, 19), c=np.linspace(2, 1, 19))
-        >>> res = tg.fit("c ~ log(q)", samples, family="lognormal")
-        >>> tg.flow_normalise(res, daily).summary_frame()["discharge"].tolist()
-        [1.0, 1.0, 1.0]
-        """
+        """A copy of ``table``: discharges in their unit, concentrations in that of the response, loads in kg a day."""
         return self.table.copy()
 
     def summary(self) -> Any:
-        """What was averaged, contrasts, periods, and the serial correlation of the residuals of samples.
-
-        Returns
-        -------
-        FitSummary
-            Prints as text; ``as_html()``, ``as_latex()``, ``as_csv()``.
-
-        Examples
-        --------
-        >>> import numpy as np, pandas as pd, tobitgp as tg
-        >>> daily = pd.DataFrame({"date": pd.date_range("2001-01-01", "2003-12-31"), "q": 1.0})
-        >>> samples = daily.iloc[::60].assign(q=np.linspace(0.5, 2, 19), c=np.linspace(2, 1, 19))
-        >>> res = tg.fit("c ~ log(q)", samples, family="lognormal")
-        >>> print(str(tg.flow_normalise(res, daily).summary()).splitlines()[0].strip())
-        Flow-normalised concentration
-        """
+        """What was averaged, contrasts, periods, and the serial correlation of the residuals of samples."""
         return summarise(self)
 
     def plot(self, ax: Any = None, *, samples: bool = True) -> Any:
@@ -152,24 +125,6 @@ class FlowNormalised:
             To draw on; new ones without.
         samples : bool
             Whether to draw the samples where concentrations are shown; non-detects are triangles at their limits.
-
-        Returns
-        -------
-        matplotlib axes
-
-        Raises
-        ------
-        SpecError
-            If ``ax`` is not a matplotlib Axes.
-
-        Examples
-        --------
-        >>> import numpy as np, pandas as pd, tobitgp as tg
-        >>> daily = pd.DataFrame({"date": pd.date_range("2001-01-01", "2003-12-31"), "q": 1.0})
-        >>> samples = daily.iloc[::60].assign(q=np.linspace(0.5, 2, 19), c=np.linspace(2, 1, 19))
-        >>> res = tg.fit("c ~ log(q)", samples, family="lognormal")
-        >>> tg.flow_normalise(res, daily).plot().get_ylabel()
-        'concentration'
         """
         return plot_trend(self, ax, samples=samples)
 
@@ -236,7 +191,7 @@ _MARKED = 80  # periods that are drawn as points
 
 def summarise(trend: FlowNormalised) -> Any:
     """What was averaged, the contrasts and the periods."""
-    from tobitgp.results.summary import Section, lay_out, number  # which loads statsmodels
+    from tobitgp.results.summary import lay_out  # which loads statsmodels
 
     samples, table = trend.samples, trend.table
     left = [("Periods:", f"{table.index[0]} to {table.index[-1]}"), ("Number:", str(len(table)))]
@@ -245,14 +200,8 @@ def summarise(trend: FlowNormalised) -> Any:
         shown = "" if np.isnan(samples.correlation) else f"{samples.correlation:.2f} ({samples.pairs} pairs)"
         left += [("Samples:", str(len(samples.q))), ("Discharges outside:", f"{trend.outside:.1%} of days")]
         right += [("Serial correlation:", shown)]
-    contrasts = Section(
-        ["Changes", *(name.replace("_", " ") for name in trend.contrasts.columns)],
-        [[f"{a} to {b}", *map(number, row)] for (a, b), row in zip(*_rows(trend.contrasts), strict=True)],
-    )
-    periods = Section(
-        ["Periods", *(name.replace("_", " ") for name in table.columns)],
-        [[str(a), *map(number, row)] for a, row in zip(*_rows(table), strict=True)][:_MOST],
-    )
+    changes = _section("Changes", [f"{a} to {b}" for a, b in trend.contrasts.index], trend.contrasts)
+    periods = _section("Periods", list(map(str, table.index[:_MOST])), table[:_MOST])
     notes = [
         "Means and quantiles of draws of the whole surface of concentrations; slope is per year, p increase the "
         "posterior probability of an increase.",
@@ -267,11 +216,14 @@ def summarise(trend: FlowNormalised) -> Any:
     if trend.left_out:
         notes.append(f"Left out, more than a tenth of the days being missing: {', '.join(trend.left_out[:10])}.")
     title = f"Flow-normalised {LABELS[trend.what]}"
-    return lay_out(title, left, right, [contrasts, periods], notes, {"Formula:": trend.formula})
+    return lay_out(title, left, right, [changes, periods], notes, {"Formula:": trend.formula})
 
 
-def _rows(table: pd.DataFrame) -> tuple[pd.Index, Array]:
-    return table.index, table.to_numpy()
+def _section(title: str, names: list[str], table: pd.DataFrame) -> Section:
+    from tobitgp.results.summary import Section, number
+
+    rows = [[name, *map(number, row)] for name, row in zip(names, table.to_numpy(), strict=True)]
+    return Section([title, *(column.replace("_", " ") for column in table.columns)], rows)
 
 
 @closing_what_fails

@@ -6,16 +6,12 @@ The errors of missing names, the page of the reference and the tests use this ta
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from tobitgp.results.interfaces.statsmodels_names import ForeignName
 
-
-def _same(words: str, instead: str = "") -> ForeignName:
-    return ForeignName("same", words, instead)
-
-
-def _here(words: str, instead: str = "") -> ForeignName:
-    return ForeignName("here", words, instead)
+_same = partial(ForeignName, "same")
+_here = partial(ForeignName, "here")
 
 
 def _words(text: str) -> frozenset[str]:

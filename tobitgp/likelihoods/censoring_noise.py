@@ -48,26 +48,21 @@ class SideNoise(GaussianNoise):
         return np.sqrt(sigma * sigma + extra * extra)
 
     def tilted(self, rows: KindRows, mean: Array, var: Array, sigma: Any) -> Tilted:
-        """With the noise of each row."""
         return _GAUSSIAN.tilted(rows, mean, var, self.scale(rows, sigma))
 
     def tilted_slope(self, rows: KindRows, mean: Array, var: Array, sigma: Any, d1: Array, d2: Array) -> Array:
-        """With the noise of each row."""
         slope = _GAUSSIAN.tilted_slope(rows, mean, var, self.scale(rows, sigma), d1, d2)
         return self.share(rows, sigma, slope)
 
     def newton(self, rows: KindRows, f: Array, sigma: Any) -> Tilted:
-        """With the noise of each row."""
         return _GAUSSIAN.newton(rows, f, self.scale(rows, sigma))
 
     def point(self, rows: KindRows, f: Array, sigma: Any) -> Point:
-        """With the noise of each row."""
         p = _GAUSSIAN.point(rows, f, self.scale(rows, sigma))
         s0, s1, s2 = (self.share(rows, sigma, slope) for slope in (p.s0, p.s1, p.s2))
         return p._replace(s0=s0, s1=s1, s2=s2)
 
     def expected(self, rows: KindRows, mean: Array, var: Array, sigma: Any, *, slopes: bool = True) -> Expected:
-        """With the noise of each row."""
         E = _GAUSSIAN.expected(rows, mean, var, self.scale(rows, sigma), slopes=slopes)
         return E._replace(s0=self.share(rows, sigma, E.s0))
 
@@ -115,26 +110,21 @@ class Spread(Wrapped):
         return rows.noise(self.noise.scale(rows, sigma))
 
     def share(self, rows: KindRows, sigma: float, slope: Array) -> Array:
-        """As of side noises."""
         return np.asarray(self.noise.share(rows, sigma, slope))
 
     def tilted(self, rows: KindRows, mean: Array, var: Array, sigma: float) -> Tilted:
-        """In units of each row's noise."""
         even, c, lost = _evened(rows)
         return _spread(self.noise.tilted(even, mean / c, var / (c * c), sigma), c, lost)
 
     def tilted_slope(self, rows: KindRows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
-        """In units of each row's noise."""
         even, c, _ = _evened(rows)
         return np.asarray(self.noise.tilted_slope(even, mean / c, var / (c * c), sigma, d1 * c, d2 * c * c))
 
     def newton(self, rows: KindRows, f: Array, sigma: float) -> Tilted:
-        """In units of each row's noise."""
         even, c, lost = _evened(rows)
         return _spread(self.noise.newton(even, f / c, sigma), c, lost)
 
     def point(self, rows: KindRows, f: Array, sigma: float) -> Point:
-        """In units of each row's noise."""
         even, c, lost = _evened(rows)
         p = self.noise.point(even, f / c, sigma)
         return Point(*_spread(p[:3], c, lost), p.d3 / c**3, p.s0, p.s1 / c, p.s2 / (c * c))

@@ -39,7 +39,6 @@ class CrossEntropy(GaussianNoise):
 
     @property
     def log_concave(self) -> bool:
-        """It is not."""
         return False
 
     @property
@@ -48,7 +47,6 @@ class CrossEntropy(GaussianNoise):
         return False
 
     def is_conjugate(self, rows: KindRows) -> bool:
-        """None are."""
         return False
 
     def expected(

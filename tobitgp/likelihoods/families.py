@@ -51,13 +51,11 @@ class GaussianNoise(Likelihood):
         return _smoothed(rows, mean, np.sqrt(sigma * sigma + var))
 
     def newton(self, rows: KindRows, f: Array, sigma: float | Array) -> Tilted:
-        """In closed form."""
         if rows.window is not None:
             return TRUNCATED.newton(rows, f, float(sigma))
         return _smoothed(rows, f, np.full_like(f, sigma))
 
     def terms(self, rows: KindRows, f: Array, sigma: float | Array) -> Terms:
-        """As of any noise."""
         return TRUNCATED.terms(rows, f, sigma)
 
     def tilted_slope(

@@ -231,7 +231,6 @@ class NoiseLikelihood(Likelihood):
 
     @property
     def by_quadrature(self) -> bool:
-        """Always."""
         return True
 
     def over(self, rows: Sequence[KindRows]) -> NoiseLikelihood:
@@ -295,7 +294,6 @@ class NoiseLikelihood(Likelihood):
         return out
 
     def tilted_slope(self, rows: KindRows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
-        """By quadrature."""
         out = np.empty((1 + self.free_shape, len(mean)))
         for rule, part in self._tilted(rows, mean, np.sqrt(var), sigma):
             out[-1, rule.rows] = part.mean(part.terms.tau)
@@ -305,7 +303,6 @@ class NoiseLikelihood(Likelihood):
         return out
 
     def expected(self, rows: KindRows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
-        """By quadrature."""
         values = self._expected_terms(rows, mean, np.sqrt(var), sigma)
         s0 = values[3:]
         if self.free_shape and slopes:

@@ -152,7 +152,6 @@ class Wrapped(Likelihood):
 
     @property
     def by_quadrature(self) -> bool:
-        """As of the noise."""
         return bool(self.noise.by_quadrature)
 
     def over(self, rows: Sequence[KindRows]) -> Self:

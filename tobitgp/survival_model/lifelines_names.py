@@ -6,24 +6,15 @@ The errors of missing names, the page of the reference and the tests use this ta
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from tobitgp.errors import UnavailableError
 from tobitgp.results.interfaces.statsmodels_names import ForeignName
 
-
-def _same(words: str) -> ForeignName:
-    return ForeignName("same", words)
-
-
-def _here(words: str) -> ForeignName:
-    return ForeignName("here", words)
-
-
-def _none(words: str, instead: str) -> ForeignName:
-    return ForeignName("none", words, instead)
-
-
+_same = partial(ForeignName, "same")
+_here = partial(ForeignName, "here")
+_none = partial(ForeignName, "none")
 _SETTING = "As given to `fit()`."
 _CURVE = "Rows by time, columns by row of the data; `interval=` adds bands."
 _TIMES = "Exact, with `interval=` for intervals. A DataFrame of CoxPHFitter is a step function."
