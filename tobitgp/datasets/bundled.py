@@ -140,17 +140,9 @@ def _nh4() -> pd.DataFrame:
 
     usual = value.where(censored).groupby(date_off.dt.year).transform("min")
     limit = value.where(censored, usual.where(usual < value, value - 0.001)).round(3)
-    return pd.DataFrame(
-        {
-            "date_on": date_on,
-            "date_off": date_off,
-            "week": raw["Week"],
-            "time": _decimal_year(date_on + (date_off - date_on) / 2),
-            "nh4": value,
-            "censored": censored.astype(int),
-            "limit": limit,
-        }
-    )
+    time = _decimal_year(date_on + (date_off - date_on) / 2)
+    columns = {"date_on": date_on, "date_off": date_off, "week": raw["Week"], "time": time, "nh4": value}
+    return pd.DataFrame(columns | {"censored": censored.astype(int), "limit": limit})
 
 
 DATASETS: dict[str, Callable[[], pd.DataFrame]] = {

@@ -21,14 +21,12 @@ def simulate_additive(
 
     Parameters
     ----------
-    rng
+    rng, n
         As in `simulate_groot_lucas`.
-    n : int
-        Number of rows.
     groups : int
         Number of groups, to which the rows are allotted at random.
-    noise_sd : float
-        Standard deviation of the noise, in units of y.
+    noise_sd
+        As in `simulate_groot_lucas`.
 
     Returns
     -------
@@ -75,14 +73,12 @@ def simulate_latent(
 
     Parameters
     ----------
-    rng
+    rng, n
         As in `simulate_groot_lucas`.
-    n : int
-        Number of rows.
     responses : int
         Number of responses.
-    noise_sd : float
-        Standard deviation of the noise, in units of the responses.
+    noise_sd
+        As in `simulate_groot_lucas`.
 
     Returns
     -------
@@ -107,11 +103,7 @@ def simulate_latent(
     x = generator.normal(size=(n, 2))
     w, v = generator.normal(size=(2, 2, responses))
     y_star = np.sin(x @ w) + 0.5 * x @ v + generator.normal(0, noise_sd, (n, responses))
-    limit = np.quantile(y_star, 0.2, axis=0)
-    made: dict[str, Array] = {}
-    for name, values in (("y", np.maximum(y_star, limit)), ("limit", limit), ("y_star", y_star)):
-        made |= {f"{name}{d + 1}": values[..., d] for d in range(responses)}
-    return pd.DataFrame(made | {"x1": x[:, 0], "x2": x[:, 1]})
+    return _limited(y_star, 0.2).assign(x1=x[:, 0], x2=x[:, 1])
 
 
 def simulate_vectors(rng: np.random.Generator | int | None = None, n: int = 200) -> pd.DataFrame:
@@ -122,10 +114,8 @@ def simulate_vectors(rng: np.random.Generator | int | None = None, n: int = 200)
 
     Parameters
     ----------
-    rng
+    rng, n
         As in `simulate_groot_lucas`.
-    n : int
-        Number of rows.
 
     Returns
     -------
@@ -149,11 +139,14 @@ def simulate_vectors(rng: np.random.Generator | int | None = None, n: int = 200)
     first, z = generator.random(n) < 0.6, generator.normal(size=(n, 2))
     second = z * np.sqrt(0.5) @ np.array([[1.0, -0.5], [0.0, np.sqrt(0.75)]]) + [4.0, 2.0]
     y_star = np.where(first[:, None], z @ np.array([[1.0, 0.5], [0.0, np.sqrt(0.75)]]), second)
-    limit = np.quantile(y_star, 0.3, axis=0)
-    made: dict[str, Array] = {}
-    for name, values in (("y", np.maximum(y_star, limit)), ("limit", limit), ("y_star", y_star)):
-        made |= {f"{name}{d + 1}": values[..., d] for d in range(2)}
-    return pd.DataFrame(made | {"group": np.where(first, 1, 2)})
+    return _limited(y_star, 0.3).assign(group=np.where(first, 1, 2))
+
+
+def _limited(y_star: Array, share: float) -> pd.DataFrame:
+    """Columns of responses (n, D) at least their limits, of the limits, quantiles, and of responses without these."""
+    limit = np.quantile(y_star, share, axis=0)
+    made = {"y": np.maximum(y_star, limit), "limit": np.broadcast_to(limit, y_star.shape), "y_star": y_star}
+    return pd.DataFrame({f"{name}{d + 1}": x[:, d] for name, x in made.items() for d in range(x.shape[1])})
 
 
 def simulate_cure(n: int = 400, rng: np.random.Generator | int | None = None) -> pd.DataFrame:
@@ -164,9 +157,7 @@ def simulate_cure(n: int = 400, rng: np.random.Generator | int | None = None) ->
 
     Parameters
     ----------
-    n : int
-        Number of rows.
-    rng
+    n, rng
         As in `simulate_groot_lucas`.
 
     Returns

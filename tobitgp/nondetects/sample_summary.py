@@ -102,9 +102,9 @@ def summary(
     given = np.ravel(np.asarray(percentiles, dtype=object))
     ps = tuple(dict.fromkeys(check_probability("percentiles", p, "one or more probabilities", 0.95) for p in given))
     level = check_probability("confidence", confidence)
-    for method in chosen:
-        read_options(method, None, family, km_tail, bootstrap, rng)
     options = {"family": family, "km_tail": km_tail, "bootstrap": bootstrap, "rng": rng}
+    for method in chosen:
+        read_options(method, None, **options)
     groups = tuple(
         _summarise(sample, key, chosen, ps, level, options, by is not None)
         for key, sample in read_groups(data, response, censored, by).items()
@@ -196,13 +196,15 @@ def _kaplan_meier(sample: Sample, ps: Sequence[float], confidence: float, option
     if options["km_tail"] == "bounds":
         text = "bounds, with the mass below the smallest detect at 0 and there"
         return MethodSummary("km", LABELS["km"], found.mean, found.sd, *found.bounds, text, percentiles, found.smallest)
-    return _with_limits("km", sample, confidence, options, found.mean, found.sd, percentiles, found.smallest)
+    one = MethodSummary("km", LABELS["km"], found.mean, found.sd, np.nan, np.nan, "", percentiles, found.smallest)
+    return _with_limits(one, sample, confidence, options)
 
 
 def _ros(sample: Sample, ps: Sequence[float], confidence: float, options: dict[str, Any]) -> MethodSummary:
     found = ros_of(sample)
     percentiles = {p: float(found.quantile(p)) for p in ps}
-    return _with_limits("ros", sample, confidence, options, found.mean, found.sd, percentiles, np.nan)
+    one = MethodSummary("ros", LABELS["ros"], found.mean, found.sd, np.nan, np.nan, "", percentiles, np.nan)
+    return _with_limits(one, sample, confidence, options)
 
 
 def _mle(sample: Sample, ps: Sequence[float], confidence: float, options: dict[str, Any]) -> MethodSummary:
@@ -216,28 +218,16 @@ def _mle(sample: Sample, ps: Sequence[float], confidence: float, options: dict[s
 _METHODS = {"km": _kaplan_meier, "ros": _ros, "mle": _mle}
 
 
-def _with_limits(
-    method: Any,
-    sample: Sample,
-    confidence: float,
-    options: dict[str, Any],
-    mean: float,
-    sd: float,
-    percentiles: dict[float, float],
-    below: float,
-) -> MethodSummary:
+def _with_limits(one: MethodSummary, sample: Sample, confidence: float, options: dict[str, Any]) -> MethodSummary:
     """Add two-sided limits of a mean without a family; none if they require more detects."""
-    label = _label(method, options)
     many = len(sample) > MANY
-    if len(np.unique(sample.detects)) < 3 or (many and method == "ros"):
-        return MethodSummary(method, label, mean, sd, np.nan, np.nan, "", percentiles, below)
-    how = "km-t" if many else "bca"
-    chosen = read_options(method, how, options["family"], options["km_tail"], options["bootstrap"], options["rng"])
+    if len(np.unique(sample.detects)) < 3 or (many and one.method == "ros"):
+        return one
+    chosen = read_options(one.method, "km-t" if many else "bca", **options)
     found = mean_limits(sample, chosen, _tails(confidence))
     text = "Student's" if many else f"BCa bootstrap, {chosen.bootstrap} resamples"
-    lower, upper = found.limits
-    error = max(found.error)
-    return MethodSummary(method, label, mean, sd, lower, upper, text, percentiles, below, error, found.redrawn)
+    ends = dict(zip(("lower", "upper"), found.limits, strict=True))
+    return replace(one, **ends, interval=text, monte_carlo_error=max(found.error), redrawn=found.redrawn)
 
 
 def _tails(confidence: float) -> tuple[float, float]:
@@ -248,5 +238,5 @@ def _tails(confidence: float) -> tuple[float, float]:
 def _above_limits(found: MethodSummary, highest: float) -> MethodSummary:
     """Only percentiles above the highest limit."""
     percentiles = {p: v if v > highest else np.nan for p, v in found.percentiles.items()}
-    kept = replace(found, interval="", percentiles=percentiles, below=highest, monte_carlo_error=0.0)
-    return replace(kept, mean=np.nan, sd=np.nan, lower=np.nan, upper=np.nan)
+    none = dict.fromkeys(("mean", "sd", "lower", "upper"), np.nan)
+    return replace(found, **none, interval="", percentiles=percentiles, below=highest, monte_carlo_error=0.0)
