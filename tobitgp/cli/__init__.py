@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tobitgp import api, datasets
-from tobitgp.cli.commands import add_command
+from tobitgp.cli.command_options import add_command
 from tobitgp.cli.curves_command import add_curves
 from tobitgp.cli.fit_command import add_fit, save_plot
 from tobitgp.cli.table_files import check_targets, date_columns, load_model, read_data, read_dates, write_table

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from tobitgp.cli.commands import add_command
+from tobitgp.cli.command_options import add_command
 from tobitgp.cli.table_files import check_targets, read_data, replacing
 from tobitgp.data.outcome import check_entry
 from tobitgp.errors import DataError

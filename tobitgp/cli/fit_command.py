@@ -10,8 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tobitgp import api
-from tobitgp.cli.commands import add_command
-from tobitgp.cli.option_values import FAMILIES_WITH_SETTINGS, by_name, numbers, read_inducing, read_value
+from tobitgp.cli.command_options import (
+    FAMILIES_WITH_SETTINGS,
+    add_command,
+    by_name,
+    numbers,
+    read_inducing,
+    read_value,
+)
 from tobitgp.cli.table_files import check_targets, date_columns, names_many, read_data, read_dates, replacing
 from tobitgp.data.table import column_names
 from tobitgp.errors import SpecError

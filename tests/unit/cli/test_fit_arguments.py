@@ -12,7 +12,7 @@ from support.matrix.data import rows
 
 import tobitgp as tg
 from tobitgp.cli import _parser, main
-from tobitgp.cli.option_values import FAMILIES_WITH_SETTINGS
+from tobitgp.cli.command_options import FAMILIES_WITH_SETTINGS
 from tobitgp.likelihoods import FAMILIES
 
 # Arguments whose values are objects of Python, and one that is another name of two others.

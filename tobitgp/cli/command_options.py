@@ -1,7 +1,8 @@
-"""Texts of options as the values of arguments: pairs of a name and a value, and calls such as ``Student(df=4)``."""
+"""Subcommands with their help, and texts of their options as values: pairs of a name and a value, calls."""
 
 from __future__ import annotations
 
+import argparse
 import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,6 +17,19 @@ FAMILIES_WITH_SETTINGS: dict[str, Any] = {
 }
 
 _EXAMPLES = {"--family": "Student(df=4)", "--method": "EP(damping=0.5)"}
+
+
+def add_command(commands: Any, name: str, description: str, *examples: str) -> argparse.ArgumentParser:
+    """Add a subcommand; the description begins with a small letter and has no full stop, as in the list of commands."""
+    listed = "\n".join(f"  tobitgp {name} {example}".rstrip() for example in examples)
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=description,
+        description=f"{description[0].upper()}{description[1:]}.",
+        epilog=f"example{'s' * (len(examples) > 1)}:\n{listed}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    return parser
 
 
 def read_value(option: str, text: str | None, classes: Mapping[str, Any]) -> Any:
