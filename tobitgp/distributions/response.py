@@ -228,15 +228,14 @@ class RowDistributions:
         """Means, infinite or NaN where there are none: the areas of both tails from the median on."""
         flat = self.take(np.unravel_index(np.arange(int(np.prod(self.shape))), self.shape))
         middle, rows = flat.ppf(0.5), flat.beside()
-        above = _beyond(flat, middle, lambda y: np.exp(rows.logsf(y)), _survival_slope(flat), upper=True)
+        above = _beyond(flat, middle, upper=True)
         if self.log:
             first = flat.survived(np.full(flat.shape, np.log1p(-_RARE)))
             with np.errstate(all="ignore"):
                 ends = np.log(np.column_stack([first, *(flat.ppf(p) for p in _EARLY), middle]))
                 soon = area(lambda x: np.exp(rows.logsf(np.exp(x)) + x), ends)
             return np.asarray((first + soon + above).reshape(self.shape))
-        below = _beyond(flat, middle, lambda y: np.exp(rows.logcdf(y)), _cdf_slope(flat), upper=False)
-        return np.asarray((middle + above - below).reshape(self.shape))
+        return np.asarray((middle + above - _beyond(flat, middle, upper=False)).reshape(self.shape))
 
     def conditional_mean(self, lower: Array, upper: Array) -> Array:
         r"""``E[y | lower < y <= upper]``, (n,), the value itself where the ends are equal.
@@ -305,38 +304,27 @@ _EARLY = (1e-9, 1e-6, 1e-4, 1e-3, 0.01, 0.05, 0.15, 0.3)
 _LATE = np.log([0.5, 0.3, 0.15, 0.05, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, _RARE])
 
 
-def _survival_slope(rows: RowDistributions) -> Callable[[Array], Array]:
-    return lambda y: np.exp(rows.logpdf(y) - rows.logsf(y))
-
-
-def _cdf_slope(rows: RowDistributions) -> Callable[[Array], Array]:
-    return lambda y: np.exp(rows.logpdf(y) - rows.logcdf(y))
-
-
-def _beyond(
-    rows: RowDistributions,
-    middle: Array,
-    tail: Callable[[Array], Array],
-    slope: Callable[[Array], Array],
-    *,
-    upper: bool,
-) -> Array:
+def _beyond(rows: RowDistributions, middle: Array, *, upper: bool) -> Array:
     """Area (n,) of a tail from the median on, beyond a rare value that of a power; infinite where that falls slowly."""
+    log_tail, log_tails = ((y.logsf if upper else y.logcdf) for y in (rows, rows.beside()))
+
+    def tail(y: Array) -> Array:
+        return np.exp(log_tails(y))
+
     with np.errstate(all="ignore"):
-        if upper:
-            ends = np.column_stack([rows.survived(np.full(rows.shape, p)) for p in _LATE])
-        else:
-            ends = np.column_stack([rows.survived(np.full(rows.shape, np.log1p(-np.exp(p)))) for p in _LATE])
+        survival = [p if upper else np.log1p(-np.exp(p)) for p in _LATE]
+        ends = np.column_stack([rows.survived(np.full(rows.shape, p)) for p in survival])
         last, sign = ends[:, -1], 1.0 if upper else -1.0
+        slope = np.exp(rows.logpdf(last) - log_tail(last))
         near = (ends - middle[:, None]) * sign
         if upper and rows.log:  # a power of the time itself
             grown = np.log(ends)
             value = area(lambda x: tail(np.exp(x)) * np.exp(x), grown)
-            power = slope(last) * last
+            power = slope * last
             rest = tail(last[:, None])[:, 0] * last / (power - 1.0)
         else:
             value = area(lambda x: tail(middle[:, None] + sign * x), near)
-            power = slope(last) * near[:, -1]
+            power = slope * near[:, -1]
             rest = tail(last[:, None])[:, 0] * near[:, -1] / (power - 1.0)
         return np.where(power > 1.0, value + rest, np.where(np.isfinite(power), np.inf, np.nan))
 

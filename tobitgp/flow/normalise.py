@@ -17,6 +17,7 @@ from tobitgp.engines import single_blas_thread
 from tobitgp.errors import ApproximationWarning, DataError, SpecError, user_level
 from tobitgp.flow.daily import Daily, discharge_weights, make_grid, period_weights, read_daily, read_periods
 from tobitgp.flow.trend import FlowNormalised, Samples, read_contrasts
+from tobitgp.method_settings import read_choice
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.likelihood.regression_results import RegressionResults
 from tobitgp.results.predict import check_level
@@ -199,8 +200,7 @@ def _check_words(results: Any, window: Any, half_window_days: Any, what: Any) ->
             f"flow_normalise() requires a fit of one concentration by tg.fit(), a process or a regression, not "
             f"{type(results).__name__}."
         )
-    if not isinstance(what, str) or what not in WHATS:
-        raise SpecError(f"what={what!r}: must be one of {', '.join(map(repr, WHATS))}.")
+    read_choice("what", what, WHATS)
     years = isinstance(window, int | np.integer) and not isinstance(window, bool) and window >= 1
     if not years and not (isinstance(window, str) and window == "all"):
         raise SpecError(f"window={window!r}: must be a number of years, or 'all'.")

@@ -84,18 +84,6 @@ class FlowNormalised:
         Periods of which more than a tenth of the days is missing.
     samples : Samples or None
         Dates, discharges and concentrations that the model was fitted to, in the units of the data, for the figure.
-
-    Examples
-    --------
-    >>> import numpy as np, pandas as pd, tobitgp as tg
-    >>> dates, rng = pd.date_range("2001-01-01", "2006-12-31"), np.random.default_rng(1)
-    >>> daily = pd.DataFrame({"date": dates, "q": np.exp(rng.normal(size=len(dates)))})
-    >>> samples = daily.iloc[::30].copy()
-    >>> samples["c"] = samples["q"] ** 0.5 * np.exp(0.1 * rng.normal(size=len(samples)))
-    >>> res = tg.fit("c ~ decimal_year(date) + log(q)", samples, family="lognormal")
-    >>> found = tg.flow_normalise(res, daily).contrasts
-    >>> bool(found.loc[(2001, 2006), "p_increase"] < 0.5)
-    True
     """
 
     table: pd.DataFrame

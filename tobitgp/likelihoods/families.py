@@ -383,14 +383,9 @@ def resolve_family(family: object) -> Family:
         small = family.lower()
         if small in _NOT_HERE:
             raise SpecError(f"family={family!r} is not available in tobitgp: {_NOT_HERE[small]}.")
-        called = f"; it is called {_called(_ELSEWHERE[small])} here." if small in _ELSEWHERE else ""
-        close = called or nearest(small, FAMILIES)
+        here = _ELSEWHERE.get(small, "")
+        close = f"; it is called {here if '(' in here else repr(here)} here." if here else nearest(small, FAMILIES)
     raise SpecError(f"family={family!r} is not supported{close or '.'} {allowed}.")
-
-
-def _called(name: str) -> str:
-    """A family in words: its name in quotes, or the call that makes it."""
-    return name if "(" in name else repr(name)
 
 
 def with_known_shape(family: Family, given: Any) -> Family:

@@ -15,16 +15,15 @@ from tobitgp.metrics.metric_arguments import (
     read_causes,
     read_column,
     read_entry,
+    read_ties,
     read_weights,
 )
-from tobitgp.metrics.ordered_pairs import later_masses, tied_mass
 from tobitgp.metrics.survival_curves import censoring_times
-from tobitgp.numerics.nonparametric import risk_sets
-from tobitgp.typing import Array, BoolArray
+from tobitgp.numerics.nonparametric import mass_below, risk_sets
+from tobitgp.typing import Array, IntArray
 
 TimeWeight = Literal["n", "S", "S/G", "n/G2"]
 Ties = Literal["half", "zero"]
-_TIED = {"half": 0.5, "zero": 0.0}  # what a pair of equal scores counts
 
 
 class Concordance(NamedTuple):
@@ -191,14 +190,15 @@ def concordance_counts(
     check_order(time=time, score=score, event=event, lower=lower, upper=upper, entry=entry, weights=weights)
     if timewt not in get_args(TimeWeight):
         raise SpecError(f"timewt={timewt!r}: must be one of {', '.join(map(repr, get_args(TimeWeight)))}.")
-    share = _share_of_ties(ties)
+    share = read_ties(ties)
     f = read_column("score", score, infinite=True)
     if cause is None:
         low, high = read_bounds(time, event, lower, upper, len(f))
     elif time is None or event is None or lower is not None or upper is not None or timewt != "n":
         raise SpecError("cause= requires time and event=. Leave lower=, upper= and timewt= out.")
     else:
-        low, high = _kept_at_risk(read_column("time", time, len(f)), *read_causes(event, len(f), cause))
+        t, (seen, case) = read_column("time", time, len(f)), read_causes(event, len(f), cause)
+        low, high = np.where(seen & ~case, np.nextafter(t.max(), np.inf), t), np.where(case, t, np.inf)
     w = read_weights(weights, len(f))
     start = read_entry(entry, high if timewt == "n" else low)
     by_time = _time_weight(timewt, low, high, w, start)
@@ -210,18 +210,6 @@ def concordance_counts(
         raise DataError(f"No order of a pair is known among {len(f)} rows: {why}.")
     c_index = (concordant + share * tied) / (concordant + tied + discordant)
     return Concordance(c_index, concordant, discordant, tied, tied_mass(low, high, w, by_time))
-
-
-def _share_of_ties(ties: Any) -> float:
-    """What a pair of equal scores counts."""
-    if ties not in _TIED:
-        raise SpecError(f"ties={ties!r}: must be one of {', '.join(map(repr, _TIED))}.")
-    return _TIED[ties]
-
-
-def _kept_at_risk(time: Array, seen: BoolArray, case: BoolArray) -> tuple[Array, Array]:
-    """Ends of rows in the order of one cause's events: those with another event are followed longest."""
-    return np.where(seen & ~case, np.nextafter(time.max(), np.inf), time), np.where(case, time, np.inf)
 
 
 def _time_weight(timewt: TimeWeight, lower: Array, upper: Array, weight: Array, entry: Array) -> Array:
@@ -316,7 +304,7 @@ def concordance_ipcw(
     >>> round(concordance_ipcw(train, ([1, 2.5, 3, 3.5], [1, 1, 0, 0]), score=[2, 1, 3, 4]), 6)
     0.866667
     """
-    share = _share_of_ties(ties)
+    share = read_ties(ties)
     seen, rows = read_both(train, test, entry, weights, cause)
     if cause is not None and (rows.entry > 0.0).any():
         raise SpecError(
@@ -342,8 +330,7 @@ def concordance_ipcw(
         )
     g = G.weights(time[first], "The event of a test row at time", event=True)
     higher, equal, less = (w[first] * g * (g * a[first] + b[first]) for a, b in zip(later, gone, strict=True))
-    right = float((higher + share * equal).sum())
-    return right / float((higher + equal + less).sum())
+    return float((higher + share * equal).sum()) / float((higher + equal + less).sum())
 
 
 def _why(lower: Any, upper: Any) -> str:
@@ -355,3 +342,52 @@ def _why(lower: Any, upper: Any) -> str:
     if not (lower == upper).any() and np.isinf(lower).all():
         return "all are left-censored"
     return "their intervals overlap, or their times are equal"
+
+
+def later_masses(
+    lower: Array, upper: Array, score: Array, weight: Array, entry: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """For each row, the weight of the rows known to be later whose score is higher, equal and less, (n,) each."""
+    # A row is known to be later than another if it begins where the other ends, or after; two exact rows at the same
+    # time are not ordered. A row that entered when the other had ended is not compared with it.
+    if entry is None or np.isneginf(entry).all():
+        return _beyond(*_keys(lower, upper), score, weight)
+    lower = np.maximum(lower, entry)
+    every = _beyond(*_keys(lower, upper), score, weight)
+    # Whoever entered later lives later, too: a row that begins as one censored to the right at its entry.
+    n = len(lower)
+    begin, end = _keys(np.append(entry, lower), np.append(np.full(n, np.inf), upper))
+    late = _beyond(begin[:n], end[n:], score, weight)
+    rounding = 1e-12 * weight.sum()
+    higher, equal, less = (np.where(a - b > rounding, a - b, 0.0) for a, b in zip(every, late, strict=True))
+    return higher, equal, less
+
+
+def _beyond(begin: IntArray, end: IntArray, score: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """For each row, the weight of those that begin beyond its end, by how their scores compare."""
+    order = np.argsort(-begin, kind="stable")
+    first = len(begin) - np.searchsorted(begin[order[::-1]], end, side="right")
+    rank = np.unique(score, return_inverse=True)[1]
+    n = len(rank)
+    mass = mass_below(rank[order], weight[order], np.tile(first, 2), np.concatenate([rank, rank + 1]))
+    all_later = np.concatenate([[0.0], np.cumsum(weight[order])])[first]
+    less, at_most = mass[:n], mass[n:]
+    return all_later - at_most, at_most - less, less
+
+
+def tied_mass(lower: Array, upper: Array, weight: Array, time_weight: Array | float = 1.0) -> float:
+    """Number of pairs of exact rows at the same time; a row of weight w is w rows, and less than one has no pair."""
+    exact = lower == upper
+    at, w = np.unique(lower[exact], return_inverse=True)[1], weight[exact]
+    together = np.bincount(at, weights=w)
+    factor = np.broadcast_to(time_weight, len(exact))[exact]
+    return float(0.5 * (factor * w) @ (together[at] - np.minimum(w, 1.0)))
+
+
+def _keys(lower: Array, upper: Array) -> tuple[IntArray, IntArray]:
+    """Whole numbers for both ends, such that one row is later if its begin exceeds the other's end."""
+    # At one time come first the ends of intervals, then exact rows, then the begins of intervals.
+    n = len(lower)
+    at = np.unique(np.concatenate([lower, upper]), return_inverse=True)[1]
+    exact = lower == upper
+    return 3 * at[:n] + np.where(exact, 1, 2), 3 * at[n:] + exact

@@ -13,6 +13,8 @@ from tobitgp.typing import Array, BoolArray
 _OPEN = "an open end must be -inf or inf"
 _CODES = "causes must be whole numbers (0: censored), text ('censored') or categories (the first: censored)"
 
+_TIED = {"half": 0.5, "zero": 0.0}  # what a pair of equal scores counts
+
 
 class RightCensored(NamedTuple):
     """Right-censored times of n rows."""
@@ -30,7 +32,7 @@ class RightCensored(NamedTuple):
 
     def rows(self, at: BoolArray) -> RightCensored:
         """Some of the rows."""
-        return RightCensored(self.time[at], self.event[at], self.entry[at], self.weight[at], self.case[at])
+        return RightCensored(*(column[at] for column in self))
 
 
 def read_column(name: str, values: Any, n: int | None = None, *, infinite: bool = False, missing: str = "") -> Array:
@@ -141,6 +143,13 @@ def read_weights(weights: Any, n: int, name: str = "weights") -> Array:
         least = f"{w.min():g} is below 0" if (w < 0.0).any() else "all are 0"
         raise DataError(f"{name}: {least}. Frequency weights must be 0 or more.")
     return w
+
+
+def read_ties(ties: Any) -> float:
+    """What a pair of equal scores counts."""
+    if ties not in _TIED:
+        raise SpecError(f"ties={ties!r}: must be one of {', '.join(map(repr, _TIED))}.")
+    return _TIED[ties]
 
 
 def read_bounds(time: Any, event: Any, lower: Any, upper: Any, n: int, name: str = "time") -> tuple[Array, Array]:

@@ -13,6 +13,7 @@ from scipy.special import chdtrc, ndtri
 from tobitgp.api import fit
 from tobitgp.data.values import counted
 from tobitgp.errors import DataError, SpecError
+from tobitgp.method_settings import read_choice
 from tobitgp.model import Model
 from tobitgp.nondetects.sample import Sample, groups_of, sample_of
 from tobitgp.nondetects.sample_results import (
@@ -20,7 +21,6 @@ from tobitgp.nondetects.sample_results import (
     NondetectResults,
     describe,
     in_words,
-    read_choice,
     read_count,
 )
 from tobitgp.nondetects.value_order import flipped, order_of, peto_scores, recensored
@@ -170,8 +170,8 @@ def test_groups(
     >>> round(res.statistic, 3), res.df, round(res.pvalue, 4)
     (3.75, 1, 0.0528)
     """
-    read_choice(method, "method", _METHODS)
-    read_choice(adjust, "adjust", _ADJUST)
+    read_choice("method", method, _METHODS)
+    read_choice("adjust", adjust, _ADJUST)
     read_count(n_permutations, "n_permutations")
     sample, groups = _read(formula, data)
     if method != "mle":

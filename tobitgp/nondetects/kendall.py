@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.special import ndtr
 
 from tobitgp.errors import ApproximationWarning, DataError, SpecError, user_level
+from tobitgp.method_settings import read_choice
 from tobitgp.nondetects.resampling import MANY
 from tobitgp.nondetects.sample import Sample
 from tobitgp.nondetects.sample_results import (
@@ -18,7 +19,6 @@ from tobitgp.nondetects.sample_results import (
     NondetectResults,
     describe,
     in_words,
-    read_choice,
     read_count,
 )
 from tobitgp.nondetects.value_order import Order, dropped_note, order_of, read_columns
@@ -239,7 +239,7 @@ def kendall(
     >>> int(res.statistic), round(res.tau_a, 3), round(res.pvalue, 3)
     (21, 0.75, 0.008)
     """
-    read_choice(method, "method", _METHODS)
+    read_choice("method", method, _METHODS)
     read_count(n_permutations, "n_permutations")
     (of_y, of_x), kept = read_columns({"y": (y, y_censored), "x": (x, x_censored)})
     check_ranks(of_y, of_x)

@@ -7,10 +7,11 @@ from typing import Any, Literal
 import numpy as np
 
 from tobitgp.errors import DataError, SpecError
+from tobitgp.method_settings import read_choice
 from tobitgp.nondetects.means import IntervalMethod, Of, TailRule, mean_limits, read_options, skewness_note
 from tobitgp.nondetects.sample import Sample, clopper_pearson, read_values
 from tobitgp.nondetects.sample_likelihood import FamilyName, MaximumLikelihood, family_of, maximise
-from tobitgp.nondetects.sample_results import Limit, limit_of, percent, read_choice
+from tobitgp.nondetects.sample_results import Limit, limit_of, percent
 from tobitgp.results.predict import check_probability
 
 COUNTED_AS_DETECTS = "Non-detects count as if detected: kept for agreement with other programs."
@@ -160,8 +161,8 @@ def tolerance_limit(
     6.162
     """
     share, level = check_probability("coverage", coverage), check_probability("confidence", confidence)
-    read_choice(side, "side", ("upper", "lower"))
-    read_choice(method, "method", ("profile", "delta", "exact_complete", "nonparametric"))
+    read_choice("side", side, ("upper", "lower"))
+    read_choice("method", method, ("profile", "delta", "exact_complete", "nonparametric"))
     sample, upper = read_values(y, censored), side == "upper"
     p, at = (share, level) if upper else (1.0 - share, 1.0 - level)
     notes: tuple[str, ...] = ()
@@ -277,7 +278,7 @@ def exceedance(
     (0.25, 0.032, 0.651)
     """
     level = check_probability("confidence", confidence)
-    read_choice(method, "method", ("mle", "binomial"))
+    read_choice("method", method, ("mle", "binomial"))
     known = isinstance(standard, (int, float, np.number)) and not isinstance(standard, bool) and np.isfinite(standard)
     if not known or (standard <= 0.0 and method == "mle" and family_of(family).log):
         raise SpecError(f"standard={standard!r}: must be a number, above 0 with family={family!r}.")

@@ -25,11 +25,12 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp, stdtrit
 
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
+from tobitgp.method_settings import read_choice
 from tobitgp.nondetects.resampling import MANY, bca, fit_many
 from tobitgp.nondetects.ros import ros_means, ros_of
 from tobitgp.nondetects.sample import Sample
 from tobitgp.nondetects.sample_likelihood import family_of, maximise
-from tobitgp.nondetects.sample_results import read_choice, read_resamples
+from tobitgp.nondetects.sample_results import read_resamples
 from tobitgp.numerics.nonparametric import SurvivalSteps, risk_sets
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -66,7 +67,7 @@ class KaplanMeier:
 
 def kaplan_meier_of(sample: Sample, km_tail: TailRule = "efron") -> KaplanMeier:
     """Estimate F, and the moments under a convention for the mass below the smallest detect."""
-    read_choice(km_tail, "km_tail", get_args(TailRule))
+    read_choice("km_tail", km_tail, get_args(TailRule))
     sample.check_left("Kaplan-Meier")
     if km_tail == "bounds":
         sample.check_positive("km_tail='bounds', whose lower bound is 0,")
@@ -189,9 +190,9 @@ class MeanOptions(NamedTuple):
 def read_options(of: Any, method: Any, family: str, km_tail: Any, bootstrap: Any, rng: Any) -> MeanOptions:
     """A method and the mean that it applies to, with their defaults; an error if they cannot be combined."""
     if method is not None:
-        read_choice(method, "method", get_args(IntervalMethod))
+        read_choice("method", method, get_args(IntervalMethod))
     if of is not None:
-        read_choice(of, "of", METHODS)
+        read_choice("of", of, METHODS)
     if of is None:
         of = "km" if method is None else next(name for name, methods in METHODS.items() if method in methods)
     method = METHODS[of][0] if method is None else method
@@ -202,7 +203,7 @@ def read_options(of: Any, method: Any, family: str, km_tail: Any, bootstrap: Any
         raise SpecError(f"method={method!r} is of log-normal means; of family={family!r} use method='profile'.")
     if method == "bca" and of == "mle" and family == "gamma":
         raise SpecError("method='bca' is not available for family='gamma'; use method='profile'.")
-    read_choice(km_tail, "km_tail", get_args(TailRule))
+    read_choice("km_tail", km_tail, get_args(TailRule))
     return MeanOptions(of, method, family, km_tail, read_resamples(bootstrap), rng)
 
 

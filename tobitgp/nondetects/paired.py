@@ -12,9 +12,10 @@ from scipy.special import bdtrc, ndtri
 
 from tobitgp.api import fit
 from tobitgp.errors import DataError
+from tobitgp.method_settings import read_choice
 from tobitgp.nondetects.kendall import normal_tail
 from tobitgp.nondetects.sample import Sample
-from tobitgp.nondetects.sample_results import NondetectResults, describe, in_words, read_choice
+from tobitgp.nondetects.sample_results import NondetectResults, describe, in_words
 from tobitgp.nondetects.value_order import dropped_note, read_columns
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.words import LabelledValues
@@ -127,7 +128,7 @@ def test_paired(
     >>> res.counts, round(res.pvalue, 4)
     ({'x > y': 1, 'x < y': 7, 'tied': 2}, 0.0703)
     """
-    read_choice(method, "method", _TESTS)
+    read_choice("method", method, _TESTS)
     (of_x, of_y), kept = read_columns({"x": (x, x_censored), "y": (y, y_censored)})
     for sample in (of_x, of_y):
         sample.check_left("test_paired()")

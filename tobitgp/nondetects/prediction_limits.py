@@ -8,11 +8,12 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 from tobitgp.errors import SpecError
+from tobitgp.method_settings import read_choice
 from tobitgp.nondetects.limits import COUNTED_AS_DETECTS
 from tobitgp.nondetects.resampling import MANY, draw_limits, few_detects, fit_many
 from tobitgp.nondetects.sample import Sample, read_values
 from tobitgp.nondetects.sample_likelihood import FamilyName, MaximumLikelihood, maximise
-from tobitgp.nondetects.sample_results import Limit, limit_of, percent, read_choice, read_count, read_resamples
+from tobitgp.nondetects.sample_results import Limit, limit_of, percent, read_count, read_resamples
 from tobitgp.numerics.sampling import generator, open_uniform
 from tobitgp.results.predict import check_probability
 from tobitgp.typing import Array
@@ -86,8 +87,8 @@ def prediction_limit(
     level = check_probability("confidence", confidence)
     for name, value in (("k", k), ("mean_of", mean_of)):
         read_count(value, name)
-    read_choice(side, "side", ("upper", "lower", "two-sided"))
-    read_choice(method, "method", ("predictive", "exact_complete"))
+    read_choice("side", side, ("upper", "lower", "two-sided"))
+    read_choice("method", method, ("predictive", "exact_complete"))
     if family == "gamma":
         raise SpecError("family='gamma' has no prediction limits: 'lognormal', 'normal' or 'weibull'.")
     sample = read_values(y, censored)

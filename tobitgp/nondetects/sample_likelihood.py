@@ -25,8 +25,8 @@ from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.distributions.symmetric_noise import NormalNoise
 from tobitgp.errors import DataError, NumericalError
+from tobitgp.method_settings import read_choice
 from tobitgp.nondetects.sample import Sample
-from tobitgp.nondetects.sample_results import read_choice
 from tobitgp.typing import Array
 
 FamilyName = Literal["lognormal", "normal", "weibull", "gamma"]
@@ -118,7 +118,8 @@ SAMPLE_FAMILIES = {
 
 def family_of(name: str) -> SampleFamily:
     """The family of a name."""
-    return SAMPLE_FAMILIES[read_choice(name, "family", SAMPLE_FAMILIES)]
+    read_choice("family", name, SAMPLE_FAMILIES)
+    return SAMPLE_FAMILIES[name]
 
 
 Offset = Callable[[float], float]  # of b: link of a functional, less a

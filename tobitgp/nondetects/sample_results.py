@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +21,6 @@ if TYPE_CHECKING:
 
 
 PERMUTATIONS = 9999
-
-
-def read_choice(value: str, name: str, allowed: Iterable[str]) -> str:
-    """One of the choices of an argument."""
-    words = tuple(allowed)
-    if not isinstance(value, str) or value not in words:
-        raise SpecError(f"{name}={value!r}: must be one of {', '.join(map(repr, words))}.")
-    return value
 
 
 def read_count(value: int, name: str, least: int = 1) -> int:

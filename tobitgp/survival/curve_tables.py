@@ -11,7 +11,7 @@ import pandas as pd
 from tobitgp.data.frames import reads_frames
 from tobitgp.data.table import days_long, is_duration
 from tobitgp.errors import DataError, SpecError
-from tobitgp.nondetects.sample_results import read_choice
+from tobitgp.method_settings import read_choice
 from tobitgp.numerics.nonparametric import Turnbull, first_below, risk_sets
 from tobitgp.numerics.nonparametric import turnbull as likeliest
 from tobitgp.report.group_curves import Seen
@@ -103,7 +103,7 @@ def kaplan_meier(
 def check_limits(confidence: Any, conf_type: Any) -> None:
     """Raise an error for limits of unknown probability or scale."""
     check_probability("confidence", confidence)
-    read_choice(conf_type, "conf_type", SCALES)
+    read_choice("conf_type", conf_type, SCALES)
 
 
 def read_ascending(times: Any) -> Array | None:

@@ -72,7 +72,10 @@ class GroupedTimes:
         """Raise an error for one group, and rows without an event."""
         if len(self.keys) < 2:
             named = in_words(self.keys[0]) if self.by else "1"
-            raise DataError(f"{what} requires two groups at least; right of '~' there is only {named}. {_remedy()}")
+            raise DataError(
+                f"{what} requires two groups at least; right of '~' there is only {named}. Name a column of groups, "
+                "e.g. Surv(time, event) ~ sex."
+            )
         if not (self.code > 0).any():
             raise DataError(f"{what} requires an event; all rows are censored.")
 
@@ -89,10 +92,6 @@ class GroupedTimes:
             have = "row has" if lacking == 1 else "rows have"
             raise DataError(f"strata={strata!r}: {lacking} {have} no value. Drop such rows, or fill the values in.")
         return np.asarray(self.rows.groupby(names, observed=True).ngroup(), dtype=np.intp)
-
-
-def _remedy() -> str:
-    return "Name a column of groups, e.g. Surv(time, event) ~ sex."
 
 
 def check_column(name: Any, columns: Sequence[Any], argument: str) -> None:

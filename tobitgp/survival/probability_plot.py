@@ -11,7 +11,7 @@ from tobitgp.api import fit
 from tobitgp.data.frames import reads_frames
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.errors import DataError, SpecError
-from tobitgp.nondetects.sample_results import read_choice
+from tobitgp.method_settings import read_choice
 from tobitgp.numerics.nonparametric import risk_sets
 from tobitgp.report.axes import (
     EDGE,
@@ -27,8 +27,8 @@ from tobitgp.report.axes import (
 from tobitgp.report.group_curves import FEW, Seen
 from tobitgp.results.predict import check_level
 from tobitgp.survival.curve_tables import turnbull_of
-from tobitgp.survival.grouped_times import GroupedTimes, in_words, read_times
-from tobitgp.typing import Array, BoolArray, Frame
+from tobitgp.survival.grouped_times import in_words, read_times
+from tobitgp.typing import Array, Frame
 
 _FAMILIES = ("weibull", "exponential", "lognormal", "loglogistic", "gaussian", "logistic", "gumbel")
 _TICKS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.99, 0.999)
@@ -103,14 +103,15 @@ def plot_probability(
     >>> len(ax.lines), ax.get_ylabel()
     (4, 'cumulative probability, %, on the weibull scale')
     """
-    read_choice(family, "family", _FAMILIES)
+    read_choice("family", family, _FAMILIES)
     level = check_level(interval)
     read = read_times(formula, data, weights)
     if len(read.keys) > len(LEVELS):
         raise SpecError(f"{formula!r} has {len(read.keys)} groups, and {len(LEVELS)} lines are the most. Name fewer.")
     ax, few = given_or_new(ax, _SIZE), len(read.keys) <= FEW
     points = [_points(read.seen.take(rows), key) for key, rows in read.parts()]
-    fits = [_fit(read, rows, family, weights) for _, rows in read.parts()]
+    rows_of = (read.rows[rows].reset_index(drop=True) for _, rows in read.parts())
+    fits: list[Any] = [fit(read.formula, rows, family=family, weights=weights, method="mle") for rows in rows_of]
     noise, log = fits[0].parts.family.distribution, fits[0].parts.family.log_time
     x = _grid(np.concatenate([each.times for each in points]), log)
     for key, each, res, colour in zip(read.keys, points, fits, LEVELS, strict=False):
@@ -148,10 +149,6 @@ def plotted_points(seen: Seen) -> PlottedPoints:
     return PlottedPoints(found.right[shown], height[shown])
 
 
-def _fit(read: GroupedTimes, rows: BoolArray, family: str, weights: str | None) -> Any:
-    return fit(read.formula, read.rows[rows].reset_index(drop=True), family=family, weights=weights, method="mle")
-
-
 def _grid(times: Array, log: bool) -> Array:
     """Times from a little before the first point to a little after the last."""
     low, high = float(times.min()), float(times.max())
@@ -165,14 +162,9 @@ def _grid(times: Array, log: bool) -> Array:
 def _line(res: Any, x: Array, level: float | None, noise: Distribution) -> pd.DataFrame:
     """The fitted distribution function as quantiles of the standardised family, with its band."""
     found = res.predict_survival_function(res.model.data.frame.iloc[:1], x, interval=level)
-    curves = found.to_numpy().T
-    named = (
-        zip(("estimate",), curves, strict=True)
-        if level is None
-        else zip(("mean", "estimate", "upper", "lower"), curves, strict=True)
-    )
+    names = ["estimate"] if level is None else ["mean", "estimate", "upper", "lower"]
     with np.errstate(divide="ignore"):
-        return pd.DataFrame({name: noise.ppf(1.0 - curve) for name, curve in named})
+        return pd.DataFrame(noise.ppf(1.0 - found.to_numpy()), columns=names)
 
 
 def _parameters(family: str, location: float, sigma: float) -> str:

@@ -95,7 +95,7 @@ class FitSettings:
             rhs = self._with_intercept(self.formula.strip())
         if "~" in rhs:
             raise SpecError(f"formula={rhs!r}: only the right-hand side of a formula is allowed, e.g. 'age + sex'.")
-        if self.strata_columns and not _of_hazards(family):
+        if self.strata_columns and not isinstance(family, PH) and family != "ph":
             raise SpecError(
                 f"strata={self.strata!r}: strata have separate baseline hazards, which family='ph' and tg.PH() "
                 "have. Use ancillary= for a scale of each group."
@@ -169,10 +169,6 @@ class FitSettings:
         elif self.robust:
             out["cov_type"] = "HC0"
         return out
-
-
-def _of_hazards(family: Any) -> bool:
-    return isinstance(family, PH) or family == "ph"
 
 
 def _of_cells(family: Any) -> bool:

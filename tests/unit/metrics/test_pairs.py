@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.survival import bounds, pairs
 
-from tobitgp.metrics.ordered_pairs import later_masses, tied_mass
+from tobitgp.metrics.concordance import later_masses, tied_mass
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 25))
