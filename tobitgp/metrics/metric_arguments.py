@@ -32,7 +32,7 @@ class RightCensored(NamedTuple):
 
     def rows(self, at: BoolArray) -> RightCensored:
         """Some of the rows."""
-        return RightCensored(*(column[at] for column in self))
+        return RightCensored(self.time[at], self.event[at], self.entry[at], self.weight[at], self.case[at])
 
 
 def read_column(name: str, values: Any, n: int | None = None, *, infinite: bool = False, missing: str = "") -> Array:

@@ -102,7 +102,7 @@ def summary(
     given = np.ravel(np.asarray(percentiles, dtype=object))
     ps = tuple(dict.fromkeys(check_probability("percentiles", p, "one or more probabilities", 0.95) for p in given))
     level = check_probability("confidence", confidence)
-    options = {"family": family, "km_tail": km_tail, "bootstrap": bootstrap, "rng": rng}
+    options: dict[str, Any] = {"family": family, "km_tail": km_tail, "bootstrap": bootstrap, "rng": rng}
     for method in chosen:
         read_options(method, None, **options)
     groups = tuple(
@@ -226,8 +226,8 @@ def _with_limits(one: MethodSummary, sample: Sample, confidence: float, options:
     chosen = read_options(one.method, "km-t" if many else "bca", **options)
     found = mean_limits(sample, chosen, _tails(confidence))
     text = "Student's" if many else f"BCa bootstrap, {chosen.bootstrap} resamples"
-    ends = dict(zip(("lower", "upper"), found.limits, strict=True))
-    return replace(one, **ends, interval=text, monte_carlo_error=max(found.error), redrawn=found.redrawn)
+    (lower, upper), error = found.limits, max(found.error)
+    return replace(one, lower=lower, upper=upper, interval=text, monte_carlo_error=error, redrawn=found.redrawn)
 
 
 def _tails(confidence: float) -> tuple[float, float]:
@@ -238,5 +238,5 @@ def _tails(confidence: float) -> tuple[float, float]:
 def _above_limits(found: MethodSummary, highest: float) -> MethodSummary:
     """Only percentiles above the highest limit."""
     percentiles = {p: v if v > highest else np.nan for p, v in found.percentiles.items()}
-    none = dict.fromkeys(("mean", "sd", "lower", "upper"), np.nan)
+    none: dict[str, Any] = dict.fromkeys(("mean", "sd", "lower", "upper"), np.nan)
     return replace(found, **none, interval="", percentiles=percentiles, below=highest, monte_carlo_error=0.0)
