@@ -58,9 +58,6 @@ class Averaged(RowDistributions):
         above, below = self.each.log_tails(np.asarray(y)[..., None])
         return complementary(lambda: self._mixed(above), lambda: self._mixed(below))
 
-    def logsf(self, y: Array) -> Array:
-        return self.log_tails(y)[0]
-
     def logcdf(self, y: Array) -> Array:
         return self.log_tails(y)[1]
 

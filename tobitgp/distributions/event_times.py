@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.response import RowDistributions
+from tobitgp.distributions.response import RowDistributions, of_parts
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.typing import Array, IntArray
 
@@ -294,17 +294,11 @@ class JoinedDraws(RowDistributions):
     def width(self) -> Array:
         return self._each(lambda part: np.broadcast_to(part.width, part.shape))
 
-    def logsf(self, y: Array) -> Array:
-        return self._each(lambda part, at: part.logsf(at), y)
-
-    def logcdf(self, y: Array) -> Array:
-        return self._each(lambda part, at: part.logcdf(at), y)
-
-    def logpdf(self, y: Array) -> Array:
-        return self._each(lambda part, at: part.logpdf(at), y)
-
-    def log_hazard(self, y: Array) -> Array:
-        return self._each(lambda part, at: part.log_hazard(at), y)
+    logsf = of_parts("logsf")
+    logcdf = of_parts("logcdf")
+    logpdf = of_parts("logpdf")
+    log_hazard = of_parts("log_hazard")
+    conditional_mean = of_parts("conditional_mean")
 
     def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
         H, h = self._each(lambda part, at: np.stack(np.broadcast_arrays(*part.modelled_hazard(at))), x)
@@ -312,6 +306,3 @@ class JoinedDraws(RowDistributions):
 
     def mean(self) -> Array:
         return self._each(lambda part: np.broadcast_to(part.mean(), part.shape))
-
-    def conditional_mean(self, lower: Array, upper: Array) -> Array:
-        return self._each(lambda part, low, high: part.conditional_mean(low, high), lower, upper)

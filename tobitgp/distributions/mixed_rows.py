@@ -17,7 +17,7 @@ from scipy.special import log_softmax, logsumexp
 
 from tobitgp.distributions.formulas import RowTimes
 from tobitgp.distributions.intervals import enclosed_root
-from tobitgp.distributions.response import RowDistributions
+from tobitgp.distributions.response import RowDistributions, of_parts
 from tobitgp.distributions.row_models import RowModel, RowParameter
 from tobitgp.numerics.jets import Jet, logaddexp
 from tobitgp.typing import Array
@@ -73,20 +73,14 @@ class MixedRows(RowDistributions):
         each = (weight + of(part) for weight, part in zip(self.log_weight, self.parts, strict=True))
         return np.stack(np.broadcast_arrays(*each))
 
-    def _sum(self, of: Callable[[RowDistributions], Array]) -> Array:
-        return np.asarray(logsumexp(self._joint(of), axis=0))
+    def _each(self, of: Callable[..., Array], *values: Array) -> Array:
+        """Logarithms of weighted sums of a probability, or density, of each component."""
+        return np.asarray(logsumexp(self._joint(lambda part: of(part, *values)), axis=0))
 
-    def logpdf(self, y: Array) -> Array:
-        return self._sum(lambda part: part.logpdf(y))
-
-    def logsf(self, y: Array) -> Array:
-        return self._sum(lambda part: part.logsf(y))
-
-    def logcdf(self, y: Array) -> Array:
-        return self._sum(lambda part: part.logcdf(y))
-
-    def log_mass(self, lower: Array, upper: Array) -> Array:
-        return self._sum(lambda part: part.log_mass(lower, upper))
+    logpdf = of_parts("logpdf")
+    logsf = of_parts("logsf")
+    logcdf = of_parts("logcdf")
+    log_mass = of_parts("log_mass")
 
     def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
         H, h = (np.stack(each) for each in zip(*(part.modelled_hazard(x) for part in self.parts), strict=True))
@@ -150,20 +144,13 @@ class MixedTimes(RowTimes):
     parts: tuple[RowTimes, ...]
     log_weight: tuple[Jet, ...]  # K
 
-    def log_density(self, v: Array) -> Jet:
-        return self._sum(lambda part: part.log_density(v))
+    log_density = of_parts("log_density")
+    log_sf = of_parts("log_sf")
+    log_cdf = of_parts("log_cdf")
+    log_between = of_parts("log_between")
 
-    def log_sf(self, v: Array) -> Jet:
-        return self._sum(lambda part: part.log_sf(v))
-
-    def log_cdf(self, v: Array) -> Jet:
-        return self._sum(lambda part: part.log_cdf(v))
-
-    def log_between(self, a: Array, b: Array) -> Jet:
-        return self._sum(lambda part: part.log_between(a, b))
-
-    def _sum(self, of: Callable[[RowTimes], Jet]) -> Jet:
-        return reduce(logaddexp, (w + of(part) for w, part in zip(self.log_weight, self.parts, strict=True)))
+    def _each(self, of: Callable[..., Jet], *values: Array) -> Jet:
+        return reduce(logaddexp, (w + of(part, *values) for w, part in zip(self.log_weight, self.parts, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,8 +93,8 @@ class RowDistributions:
         raise NotImplementedError
 
     def logsf(self, y: Array) -> Array:
-        """Log probability of more than y."""
-        raise NotImplementedError
+        """Log probability of more than y, where `log_tails` does not follow from it."""
+        return self.log_tails(y)[0]
 
     def logcdf(self, y: Array) -> Array:
         """Log probability of at most y."""
@@ -327,6 +327,15 @@ def _beyond(rows: RowDistributions, middle: Array, *, upper: bool) -> Array:
             power = slope * near[:, -1]
             rest = tail(last[:, None])[:, 0] * near[:, -1] / (power - 1.0)
         return np.where(power > 1.0, value + rest, np.where(np.isfinite(power), np.inf, np.nan))
+
+
+def of_parts(name: str) -> Callable[..., Any]:
+    """The method of a name, of a class whose `_each` asks the distributions that it is made of."""
+
+    def method(self: Any, *values: Array) -> Any:
+        return self._each(lambda part, *own: getattr(part, name)(*own), *values)
+
+    return method
 
 
 def complementary(upper: Callable[[], Array], lower: Callable[[], Array]) -> tuple[Array, Array]:

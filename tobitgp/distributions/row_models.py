@@ -18,7 +18,7 @@ from tobitgp.distributions.baselines import Baseline
 from tobitgp.distributions.event_times import Cured
 from tobitgp.distributions.formulas import CuredTimes, FunctionTimes, RowTimes, location_scale_times, transformed_times
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.response import RowDistributions
+from tobitgp.distributions.response import RowDistributions, of_parts
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.distributions.transformed import TransformedTimes
 from tobitgp.numerics.jets import Jet
@@ -62,31 +62,17 @@ class OwnShapes(RowDistributions):
         shaped = tuple(each.reshape(at.shape) for each in out)
         return shaped if len(shaped) > 1 else shaped[0]
 
-    def logpdf(self, y: Array) -> Array:
-        return np.asarray(self._each(lambda rows, y: rows.logpdf(y), y))
-
-    def logsf(self, y: Array) -> Array:
-        return np.asarray(self._each(lambda rows, y: rows.logsf(y), y))
-
-    def logcdf(self, y: Array) -> Array:
-        return np.asarray(self._each(lambda rows, y: rows.logcdf(y), y))
-
-    def log_mass(self, lower: Array, upper: Array) -> Array:
-        return np.asarray(self._each(lambda rows, a, b: rows.log_mass(a, b), lower, upper))
-
-    def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
-        H, h = self._each(lambda rows, x: rows.modelled_hazard(x), x)
-        return H, h
+    logpdf = of_parts("logpdf")
+    logsf = of_parts("logsf")
+    logcdf = of_parts("logcdf")
+    log_mass = of_parts("log_mass")
+    modelled_hazard = of_parts("modelled_hazard")
+    mean = of_parts("mean")
+    conditional_mean = of_parts("conditional_mean")
 
     def reached(self, goal: Array) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(self._each(lambda rows, goal: rows.exceeded(-goal), goal))
-
-    def mean(self) -> Array:
-        return np.asarray(self._each(lambda rows: rows.mean()))
-
-    def conditional_mean(self, lower: Array, upper: Array) -> Array:
-        return np.asarray(self._each(lambda rows, a, b: rows.conditional_mean(a, b), lower, upper))
 
     def observed_mean(self, lower: Array, upper: Array, entry: Array, exit: Array, *, fast: bool = False) -> Array:
         ends = lower, upper, entry, exit

@@ -41,9 +41,6 @@ class WeightedSum(RowDistributions):
             lambda: self._mixed(np.stack([part.logcdf(y) for part in self.parts])),
         )
 
-    def logsf(self, y: Array) -> Array:
-        return self.log_tails(y)[0]
-
     def logcdf(self, y: Array) -> Array:
         return self.log_tails(y)[1]
 
@@ -178,9 +175,6 @@ class Lattice(RowDistributions):
         above, below = self._logs(self.modelled(y), _ABOVE, _BELOW)
         return complementary(lambda: above, lambda: below)
 
-    def logsf(self, y: Array) -> Array:
-        return self.log_tails(y)[0]
-
     def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
         above, _, log_hazard = self.tabulated(x)
         return -above, np.exp(log_hazard)
@@ -267,9 +261,6 @@ class Interpolated(RowDistributions):
         x = self.modelled(y)
         above, below = (self._between(table, x) for table in self.tables[:2])
         return np.where(np.isneginf(x), 0.0, above), np.where(np.isneginf(x), -np.inf, below)
-
-    def logsf(self, y: Array) -> Array:
-        return self.log_tails(y)[0]
 
     def modelled_hazard(self, x: Array) -> tuple[Array, Array]:
         H = np.where(np.isneginf(x), 0.0, -self._between(self.tables[0], x))
