@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import digamma, gammainc, gammaincc, gammainccinv, gammaincinv, polygamma
@@ -75,16 +75,6 @@ class GenGammaNoise(Distribution):
     def bends(self) -> tuple[float, ...]:  # type: ignore[override]
         """At the mode, and where the short tail falls off."""
         return (0.0,) if abs(self.Q) < 0.5 else (0.0, 2.0 / self.Q)
-
-    @property
-    def shape(self) -> float:
-        return self.Q
-
-    def with_shape(self, value: float) -> GenGammaNoise:
-        return GenGammaNoise(value)
-
-    def of_rows(self, shape: tuple[int, ...], rows: Any) -> GenGammaNoise:
-        return self if not np.ndim(self.Q) else GenGammaNoise(np.broadcast_to(self.Q, shape)[rows])
 
     def contains(self, other: Distribution) -> bool:
         return isinstance(other, GenGammaNoise | NormalNoise | Gumbel)

@@ -47,14 +47,6 @@ class PowerNoise(Distribution):
     shape_name: ClassVar[str | None] = "power"
     shape_positive: ClassVar[bool] = False
     shape_range: ClassVar[tuple[float, float]] = POWERS
-    mode: ClassVar[float] = 0.0
-
-    @property
-    def shape(self) -> float:
-        return self.power
-
-    def with_shape(self, value: float) -> PowerNoise:
-        return PowerNoise(value)
 
     def contains(self, other: Distribution) -> bool:
         return isinstance(other, PowerNoise | NormalNoise)

@@ -7,8 +7,9 @@ distribution with closed forms overrides in its own file. Densities have one mod
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -92,27 +93,32 @@ class Distribution:
         d1 = -np.exp(log_f - log_p)
         return Tail(log_p, d1, d1 * (slope - d1))
 
-    def of_rows(self, shape: tuple[int, ...], rows: Any) -> Distribution:
+    def of_rows(self, shape: tuple[int, ...], rows: Any) -> Self:
         """The noise of some of the rows of an array of a shape: the same, where all rows have one."""
-        return self
+        own: Any = None if self.shape_name is None else self.shape
+        return self.with_shape(np.broadcast_to(own, shape)[rows]) if np.ndim(own) else self
 
     # -- its shape ----------------------------------------------------------------------------------------------------
 
     @property
     def shape(self) -> float:
         """Value of the shape parameter."""
-        raise AttributeError(f"The {self.name} distribution has no shape parameter.")
+        if self.shape_name is None:
+            raise AttributeError(f"The {self.name} distribution has no shape parameter.")
+        return getattr(self, self.shape_name)
 
-    def with_shape(self, value: float) -> Distribution:
+    def with_shape(self, value: Any) -> Self:
         """The distribution with another value of its shape parameter."""
-        raise AttributeError(f"The {self.name} distribution has no shape parameter, so {value} cannot be used.")
+        if self.shape_name is None:
+            raise AttributeError(f"The {self.name} distribution has no shape parameter, so {value} cannot be used.")
+        return replace(self, **{self.shape_name: value})  # type: ignore[type-var]
 
     @property
     def coordinate(self) -> float:
         """The shape as it moves in a search: its logarithm where it is positive."""
         return float(np.log(self.shape)) if self.shape_positive else self.shape
 
-    def at_coordinate(self, x: Any) -> Distribution:
+    def at_coordinate(self, x: Any) -> Self:
         """The distribution with another shape, given as `coordinate`, or those of rows, given as an array."""
         if np.ndim(x):
             return self.with_shape(np.exp(x) if self.shape_positive else x)
@@ -137,7 +143,7 @@ class Distribution:
     @property
     def mode(self) -> float:
         """Where the density is largest."""
-        return _mode(self)
+        return 0.0 if self.symmetric else _mode(self)
 
     @property
     def largest_tilt(self) -> float:

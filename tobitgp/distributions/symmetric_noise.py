@@ -13,7 +13,7 @@ DLMF 8.17 and 15.6.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import (
@@ -52,7 +52,6 @@ class NormalNoise(Distribution):
     symmetric: ClassVar[bool] = True
     log_concave: ClassVar[bool] = True
     reach: ClassVar[float] = 1.0
-    mode: ClassVar[float] = 0.0
     largest_tilt: ClassVar[float] = np.inf
     mean: ClassVar[float] = 0.0
     variance: ClassVar[float] = 1.0
@@ -119,7 +118,6 @@ class Logistic(Distribution):
     symmetric: ClassVar[bool] = True
     log_concave: ClassVar[bool] = True
     reach: ClassVar[float] = 1.0
-    mode: ClassVar[float] = 0.0
     largest_tilt: ClassVar[float] = 1.0
     mean: ClassVar[float] = 0.0
     variance: ClassVar[float] = float(np.pi**2 / 3.0)
@@ -208,7 +206,6 @@ class StudentNoise(Distribution):
     farthest: ClassVar[float] = 1e300  # tails fall by powers, so that probabilities out there are no small numbers
     shape_limits: ClassVar[tuple[str, str]] = ("", "the normal distribution fits as well and is simpler")
     symmetric: ClassVar[bool] = True
-    mode: ClassVar[float] = 0.0
     largest_tilt: ClassVar[float] = 0.0
 
     @property
@@ -258,16 +255,6 @@ class StudentNoise(Distribution):
             if (np.abs(step) < 1e-14).all():
                 break
         return z
-
-    @property
-    def shape(self) -> float:
-        return self.df
-
-    def with_shape(self, value: float) -> StudentNoise:
-        return StudentNoise(value)
-
-    def of_rows(self, shape: tuple[int, ...], rows: Any) -> Distribution:
-        return self if not np.ndim(self.df) else StudentNoise(np.broadcast_to(self.df, shape)[rows])
 
     def steepness(self, z: Array) -> Array:
         """The largest, since that at z says nothing of what lies before it."""

@@ -56,7 +56,7 @@ class Moving(Wrapped):
     """A likelihood of rows whose noise has columns: no site is known, since it moves with their coefficients."""
 
     @property
-    def homogeneous(self) -> bool:
+    def homogeneous(self) -> bool:  # type: ignore[override]
         """As of the noise."""
         return bool(self.noise.homogeneous)
 

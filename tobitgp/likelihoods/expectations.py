@@ -37,14 +37,8 @@ class CrossEntropy(GaussianNoise):
 
     unit: float | None = None  # in which the response is measured; None for that of the rows
 
-    @property
-    def log_concave(self) -> bool:
-        return False
-
-    @property
-    def homogeneous(self) -> bool:
-        """The logarithm of sigma counts as much as f lies between the limits."""
-        return False
+    log_concave = False
+    homogeneous = False  # the logarithm of sigma counts as much as f lies between the limits
 
     def is_conjugate(self, rows: KindRows) -> bool:
         return False

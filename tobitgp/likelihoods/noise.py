@@ -219,19 +219,17 @@ class NoiseLikelihood(Likelihood):
     free_shape: bool = False  # the shape of the distribution stands before log sigma at the end of theta
     windowed: bool = False  # some rows are truncated, and their likelihoods need not be log-concave
 
+    by_quadrature = True
+
     @property
-    def log_concave(self) -> bool:
+    def log_concave(self) -> bool:  # type: ignore[override]
         """Whether the distribution is, and no window bends it."""
         return self.distribution.log_concave and not self.windowed
 
     @property
-    def steep(self) -> bool:
+    def steep(self) -> bool:  # type: ignore[override]
         """Whether the distribution has an exponential in its log density."""
         return self.distribution.exponential_hazard
-
-    @property
-    def by_quadrature(self) -> bool:
-        return True
 
     def over(self, rows: Sequence[KindRows]) -> NoiseLikelihood:
         """With what windows do to it: normal noise stays log-concave in all, Gumbel noise after an entry."""

@@ -79,25 +79,11 @@ class Likelihood:
 
     __slots__ = ()
 
-    @property
-    def log_concave(self) -> bool:
-        """Whether every row's likelihood is known to be log-concave in f; else sites may have negative precision."""
-        return True
-
-    @property
-    def steep(self) -> bool:
-        """Whether a tail is too steep for Newton's method to start in."""
-        return False
-
-    @property
-    def by_quadrature(self) -> bool:
-        """Whether every visit to a row is an integral."""
-        return False
-
-    @property
-    def homogeneous(self) -> bool:
-        """Whether other units of y and f change it by nothing but the Jacobian of exact rows."""
-        return True
+    # Whether every row's likelihood is known to be log-concave in f; else sites may have negative precision.
+    log_concave: bool = True
+    steep: bool = False  # whether a tail is too steep for Newton's method to start in
+    by_quadrature: bool = False  # whether every visit to a row is an integral
+    homogeneous: bool = True  # whether other units of y and f change it by the Jacobian of exact rows alone
 
     def over(self, rows: Sequence[KindRows]) -> Likelihood:
         """The likelihood as it is on these rows, which may be truncated."""
@@ -143,15 +129,15 @@ class Wrapped(Likelihood):
     noise: Any
 
     @property
-    def log_concave(self) -> bool:
+    def log_concave(self) -> bool:  # type: ignore[override]
         return bool(self.noise.log_concave)
 
     @property
-    def steep(self) -> bool:
+    def steep(self) -> bool:  # type: ignore[override]
         return bool(self.noise.steep)
 
     @property
-    def by_quadrature(self) -> bool:
+    def by_quadrature(self) -> bool:  # type: ignore[override]
         return bool(self.noise.by_quadrature)
 
     def over(self, rows: Sequence[KindRows]) -> Self:
