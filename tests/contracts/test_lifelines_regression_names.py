@@ -12,10 +12,11 @@ from lifelines.calibration import survival_probability_calibration
 from lifelines.datasets import load_rossi
 from lifelines.utils import qth_survival_times, restricted_mean_survival_time
 from support import lifelines_regression_page as page
+from support.lifelines_regression_page import REGRESSION_CLASSES
 
 import tobitgp as tg
 from tobitgp.errors import TobitGPError
-from tobitgp.survival_model.lifelines_names import REGRESSION_CLASSES, REGRESSION_NAMES
+from tobitgp.survival_model.lifelines_names import REGRESSION_NAMES
 
 mpl.use("Agg")
 pytestmark = pytest.mark.filterwarnings("ignore:::lifelines", "ignore:::autograd")

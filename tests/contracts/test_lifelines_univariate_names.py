@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 from support import lifelines_page as page
 from support.lifelines_fitters import durations, exact, lifetimes
+from support.lifelines_page import UNIVARIATE_CLASSES
 
 import tobitgp as tg
 from tobitgp.errors import UnavailableError
-from tobitgp.lifelines.univariate_names import UNIVARIATE_CLASSES, UNIVARIATE_NAMES
+from tobitgp.lifelines.univariate_names import UNIVARIATE_NAMES
 
 FITTERS = {
     "weibull": lambda: tg.lifelines.DistributionFitter("weibull"),

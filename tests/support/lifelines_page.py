@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tobitgp.lifelines.univariate_names import UNIVARIATE_CLASSES, UNIVARIATE_NAMES
+from tobitgp.lifelines.univariate_names import UNIVARIATE_NAMES
+
+# Names of lifelines 0.30 by class, after a fit to right-censored durations and one to intervals.
+_KAPLAN_MEIER = (
+    "alpha conditional_time_to_event_ confidence_interval_ confidence_interval_cumulative_density_ "
+    "confidence_interval_survival_function_ cumulative_density_ cumulative_density_at_times "
+    "cumulative_hazard_at_times divide durations entry event_observed event_table fit fit_interval_censoring "
+    "fit_left_censoring fit_right_censoring hazard_at_times label lower_bound median_survival_time_ percentile "
+    "plot plot_cumulative_density plot_cumulative_hazard plot_density plot_hazard plot_loglogs "
+    "plot_survival_function predict subtract survival_function_ survival_function_at_times timeline upper_bound "
+    "weights"
+)
+UNIVARIATE_CLASSES = {
+    "KaplanMeierFitter": frozenset(_KAPLAN_MEIER.split()),
+    "WeibullFitter": frozenset(UNIVARIATE_NAMES) - {"plot_loglogs"},
+}
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "lifelines.md"
 

@@ -14,10 +14,6 @@ _same = partial(ForeignName, "same")
 _here = partial(ForeignName, "here")
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 _WEIBULL = "A parameter of the Weibull distribution"
 _PARAMS = "For other distributions, params_ has the parameters."
 _LIKELIHOOD = (
@@ -101,18 +97,4 @@ UNIVARIATE_NAMES: Mapping[str, ForeignName] = {
     "plot_density": _here("By lifelines. KaplanMeierFitter has none."),
     "plot_hazard": _here("By lifelines. KaplanMeierFitter has none."),
     "plot_loglogs": _same("As in KaplanMeierFitter."),
-}
-
-# Names of lifelines 0.30 by class, after a fit to right-censored durations and one to intervals.
-UNIVARIATE_CLASSES: Mapping[str, frozenset[str]] = {
-    "KaplanMeierFitter": _words(
-        "alpha conditional_time_to_event_ confidence_interval_ confidence_interval_cumulative_density_ "
-        "confidence_interval_survival_function_ cumulative_density_ cumulative_density_at_times "
-        "cumulative_hazard_at_times divide durations entry event_observed event_table fit fit_interval_censoring "
-        "fit_left_censoring fit_right_censoring hazard_at_times label lower_bound median_survival_time_ percentile "
-        "plot plot_cumulative_density plot_cumulative_hazard plot_density plot_hazard plot_loglogs "
-        "plot_survival_function predict subtract survival_function_ survival_function_at_times timeline upper_bound "
-        "weights"
-    ),
-    "WeibullFitter": frozenset(UNIVARIATE_NAMES) - {"plot_loglogs"},
 }

@@ -111,34 +111,6 @@ REGRESSION_NAMES: Mapping[str, ForeignName] = {
 }
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
-# Names of lifelines 0.30 by class, after a fit of right-censored rows.
-REGRESSION_CLASSES: Mapping[str, tuple[str, ...]] = {
-    "WeibullAFTFitter": _words(
-        "AIC_ BIC_ alpha check_assumptions compute_followup_hazard_ratios compute_residuals concordance_index_ "
-        "confidence_intervals_ duration_col durations entry entry_col event_col event_observed fit fit_intercept "
-        "fit_interval_censoring fit_left_censoring fit_right_censoring force_no_intercept hazard_ratios_ l1_ratio "
-        "label log_likelihood_ log_likelihood_ratio_test mean_survival_time_ median_survival_time_ model_ancillary "
-        "params_ penalizer plot plot_covariate_groups plot_partial_effects_on_outcome predict_cumulative_hazard "
-        "predict_expectation predict_hazard predict_median predict_percentile predict_survival_function print_summary "
-        "regressors robust score standard_errors_ strata summary timeline variance_matrix_ weights weights_col"
-    ),
-    "CoxPHFitter": _words(
-        "AIC_ AIC_partial_ alpha baseline_cumulative_hazard_ baseline_estimation_method baseline_hazard_ "
-        "baseline_survival_ check_assumptions cluster_col compute_followup_hazard_ratios compute_residuals "
-        "concordance_index_ confidence_intervals_ duration_col durations entries entry_col event_col event_observed "
-        "fit fit_right_censoring formula hazard_ratios_ l1_ratio label log_likelihood_ log_likelihood_ratio_test model "
-        "params_ penalizer plot plot_covariate_groups plot_partial_effects_on_outcome predict_cumulative_hazard "
-        "predict_expectation predict_hazard predict_log_partial_hazard predict_median predict_partial_hazard "
-        "predict_percentile predict_survival_function print_summary regressors robust score standard_errors_ strata "
-        "summary timeline variance_matrix_ weights weights_col"
-    ),
-}
-
-
 def missing_name(model: Any, name: str) -> Any:
     """Raise the error of an attribute that a model lacks."""
     row = REGRESSION_NAMES.get(name)
