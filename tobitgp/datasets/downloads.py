@@ -122,18 +122,8 @@ TO_THE_LAST_DIGIT: dict[str, Any] = {} if int(pd.__version__.split(".")[0]) >= 3
 BEIJING_START = pd.Timestamp(2013, 3, 1)
 BEIJING_FIRST_HOUR = 16056
 BEIJING_STATIONS = (
-    "Aotizhongxin",
-    "Changping",
-    "Dingling",
-    "Dongsi",
-    "Guanyuan",
-    "Gucheng",
-    "Huairou",
-    "Nongzhanguan",
-    "Shunyi",
-    "Tiantan",
-    "Wanliu",
-    "Wanshouxigong",
+    *("Aotizhongxin", "Changping", "Dingling", "Dongsi", "Guanyuan", "Gucheng", "Huairou", "Nongzhanguan", "Shunyi"),
+    *("Tiantan", "Wanliu", "Wanshouxigong"),
 )
 BEIJING_CLOCK = ("year", "month", "day", "hour")
 BEIJING_NAMES = {"SO2": "so2", "TEMP": "temp_c", "WSPM": "wspm"}
