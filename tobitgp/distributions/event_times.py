@@ -259,10 +259,6 @@ class JoinedDraws(RowDistributions):
     log = True
     row_fields = ("parts",)  # of whose rows, not draws, some can be taken
 
-    @property
-    def _ends(self) -> Array:
-        return np.cumsum([part.shape[-1] for part in self.parts])[:-1]
-
     def _each(self, of: Callable[..., Array], *values: Array) -> Array:
         """A number of every part at values whose last axis is one, or goes over the draws."""
         if len(self.parts) == 1 and all(np.shape(x)[-1] == 1 for x in values):
@@ -270,10 +266,9 @@ class JoinedDraws(RowDistributions):
             return np.broadcast_to(found, (*found.shape[:-1], len(self.order)))[..., self.order]
         if len(self.parts) == 1 and (np.diff(self.order) == 1).all():
             return of(self.parts[0], *values)
-        place = np.argsort(self.order)
+        place, ends = np.argsort(self.order), np.cumsum([part.shape[-1] for part in self.parts])[:-1]
         split: list[Any] = [
-            np.split(x[..., place], self._ends, axis=-1) if np.shape(x)[-1] > 1 else [x] * len(self.parts)
-            for x in values
+            np.split(x[..., place], ends, axis=-1) if np.shape(x)[-1] > 1 else [x] * len(self.parts) for x in values
         ]
         each = [of(part, *(x[j] for x in split)) for j, part in enumerate(self.parts)]
         return np.concatenate(each, axis=-1)[..., self.order]

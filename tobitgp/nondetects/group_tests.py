@@ -135,10 +135,8 @@ def test_groups(
         Adjustment of the p-values of pairs, by its name in statsmodels.
     recensor : bool
         Whether to treat all values below the highest limit as non-detects at that limit.
-    n_permutations : int
-        Number of permutations.
-    rng : int or numpy Generator, optional
-        Generator or seed of the permutations; None uses a fixed seed.
+    n_permutations, rng
+        As in :func:`tobitgp.nondetects.kendall`.
 
     Returns
     -------
@@ -279,14 +277,11 @@ def _fit_lognormal(sample: Sample, code: IntArray) -> Any:
 def _ratios(sample: Sample, groups: GroupRows) -> tuple[pd.Series[float], pd.Series[float]]:
     """Ratios of geometric means of all pairs of groups, and standard errors of their logarithms."""
     res = _fit_lognormal(sample, _codes(groups))
-    k, pairs = len(groups), list(combinations(range(len(groups)), 2))
-    contrasts = np.zeros((len(pairs), k))
-    for row, (a, b) in enumerate(pairs):
-        contrasts[row, [a, b]] = -1.0, 1.0
+    k, (below, above) = len(groups), np.transpose(list(combinations(range(len(groups)), 2)))
+    contrasts = np.eye(k)[above] - np.eye(k)[below]
     contrasts[:, 0] = 0.0  # the intercept
     cov = res.cov_params().to_numpy()[:k, :k]
-    names = list(groups)
-    index = [f"{names[b]} / {names[a]}" for a, b in pairs]
+    index = [f"{b} / {a}" for a, b in combinations(groups, 2)]
     logs, errors = contrasts @ res.params.to_numpy()[:k], np.sqrt(np.sum(contrasts @ cov * contrasts, axis=1))
     return pd.Series(np.exp(logs), index=index), pd.Series(errors, index=index)
 

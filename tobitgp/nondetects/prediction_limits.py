@@ -54,10 +54,8 @@ def prediction_limit(
         count as censored. The limit of a detect is drawn from the limits that are not above it. For more than 5,000
         rows the estimates are drawn from a normal distribution. ``"exact_complete"`` is Student's t limit for complete
         samples.
-    bootstrap : int
-        Number of samples, at least 200.
-    rng : int or numpy Generator, optional
-        Generator or seed of the samples; by default a fixed seed.
+    bootstrap, rng
+        As in :func:`tobitgp.nondetects.upper_confidence_limit`.
 
     Returns
     -------

@@ -60,10 +60,8 @@ def summary(
         Confidence level of two-sided limits of the mean, a probability. "km" and "ros" have bootstrap limits
         (bias-corrected and accelerated), "mle" has profile likelihood limits. For more than 5,000 rows, "km" has
         Student's t limits and "ros" has none.
-    bootstrap : int
-        Number of resamples, at least 200.
-    rng : int or numpy Generator, optional
-        Generator or seed of the resamples; by default a fixed seed.
+    bootstrap, rng
+        As in :func:`tobitgp.nondetects.upper_confidence_limit`.
     family : {"lognormal", "normal", "weibull", "gamma"}
         Distribution for "mle".
     km_tail : {"efron", "smallest_detect", "bounds"}

@@ -72,10 +72,8 @@ class SeasonalKendallResults(NondetectResults):
         ``n, S, variance, tau, z, pvalue, pvalue_nada, slope`` by season; p-values by the normal approximation.
     heterogeneity : Series of float
         ``chi2, df, pvalue`` of the test for equal trends in all seasons; pure numbers.
-    pvalue_normal : float
-        P-value, a probability, by the normal approximation, with a continuity correction.
-    pvalue_permutation, pvalue_error : float
-        Probability by permutations and its Monte Carlo standard error; NaN if none were drawn.
+    pvalue_normal, pvalue_permutation, pvalue_error
+        As in :class:`tobitgp.nondetects.kendall.KendallResults`.
     steps : Steps
         The sum of S as a function of the slope.
     """
