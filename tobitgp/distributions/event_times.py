@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.response import RowDistributions, of_parts
+from tobitgp.distributions.response import DECAY, DECAY_WEIGHT, RowDistributions, of_parts
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.typing import Array, IntArray
 
@@ -151,9 +151,6 @@ class Cured(RowDistributions):
 
 
 _BLOCK = 30_000  # numbers that a cache holds
-_T = np.linspace(-3.6, 2.1, 96)  # of the double exponential rule for integrals over (0, inf)
-_S = np.exp(0.5 * np.pi * np.sinh(_T))
-_S_WEIGHT = (_T[1] - _T[0]) * 0.5 * np.pi * np.cosh(_T) * _S * np.exp(-_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +201,9 @@ class First(RowDistributions):
         r""":math:`\int_0^\infty Q(e^{-s}) e^{-s} ds`, infinite where some have no event or tails are too heavy."""
         with np.errstate(over="ignore", invalid="ignore"):
             alone = self.take((*(slice(None) for _ in self.shape), None))  # draws that are averaged stay the last axis
-            each = alone.survived(np.broadcast_to(-_S, (*self.shape, len(_S))))
-            rising = np.log(each[..., -1]) - np.log(each[..., -2]) >= _S[-1] - _S[-2]
-            return np.where(rising, np.inf, each @ _S_WEIGHT)
+            each = alone.survived(np.broadcast_to(-DECAY, (*self.shape, len(DECAY))))
+            rising = np.log(each[..., -1]) - np.log(each[..., -2]) >= DECAY[-1] - DECAY[-2]
+            return np.where(rising, np.inf, each @ DECAY_WEIGHT)
 
     def rates(self, y: Array, begin: Array) -> tuple[Array, Array]:
         """Hazards of the causes at positive times y, and cumulative hazards since ``begin``, (K, ...) each."""

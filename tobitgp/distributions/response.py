@@ -21,8 +21,8 @@ _NEVER = 115.0  # a log hazard at time 0 that is as good as infinite
 _LIKELY = -0.05  # a log probability from which the other tail is formed
 _HALF = float(np.log(0.5))
 _T = np.linspace(-3.6, 2.1, 96)  # of the double exponential rule: s = exp(pi sinh(t) / 2), from 1e-13 to 400
-_S = np.exp(0.5 * np.pi * np.sinh(_T))
-_S_WEIGHT = (_T[1] - _T[0]) * 0.5 * np.pi * np.cosh(_T) * _S * np.exp(-_S)
+DECAY = np.exp(0.5 * np.pi * np.sinh(_T))
+DECAY_WEIGHT = (_T[1] - _T[0]) * 0.5 * np.pi * np.cosh(_T) * DECAY * np.exp(-DECAY)
 
 
 class RowDistributions:
@@ -244,16 +244,16 @@ class RowDistributions:
         """
         low, high = np.broadcast_arrays(np.maximum(lower, 0.0) if self.log else lower, upper)
         first = np.where(np.isfinite(low), low, 0.0)
-        log_u, log_rest = -_S, np.log(-np.expm1(-_S))
+        log_u, log_rest = -DECAY, np.log(-np.expm1(-DECAY))
         each = self.beside()._inside_at(log_u, log_rest, low[:, None], high[:, None])
         with np.errstate(invalid="ignore", over="ignore"):
-            value = first + (each - first[:, None]) @ _S_WEIGHT
+            value = first + (each - first[:, None]) @ DECAY_WEIGHT
             endless = np.isposinf(high) & np.isposinf(self.mean())
         return np.where(endless, np.inf, np.where(low == high, low, np.clip(value, low, high)))
 
     def pearson(self, lower: Array, upper: Array) -> Array:
         """Mean given what was seen less the mean, on the scale of the location, in standard deviations; ends (n,)."""
-        log_u, log_rest = -_S, np.log(-np.expm1(-_S))
+        log_u, log_rest = -DECAY, np.log(-np.expm1(-DECAY))
         rows, free = self.beside(), np.full((1, 1), np.inf)
         with np.errstate(all="ignore"):
             seen, every = (
@@ -261,9 +261,9 @@ class RowDistributions:
                 for ends in ((lower[:, None], upper[:, None]), (-free, free))
             )
             shift = self.modelled(self.ppf(0.5))[:, None]
-            mean = (every - shift) @ _S_WEIGHT
-            sd = np.sqrt(np.square(every - shift - mean[:, None]) @ _S_WEIGHT)
-            found = np.where(lower == upper, self.modelled(lower) - shift[:, 0], (seen - shift) @ _S_WEIGHT)
+            mean = (every - shift) @ DECAY_WEIGHT
+            sd = np.sqrt(np.square(every - shift - mean[:, None]) @ DECAY_WEIGHT)
+            found = np.where(lower == upper, self.modelled(lower) - shift[:, 0], (seen - shift) @ DECAY_WEIGHT)
             return np.asarray((found - mean) / sd)
 
     def inside(

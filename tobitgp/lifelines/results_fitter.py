@@ -14,13 +14,12 @@ from lifelines.plotting import loglogs_plot
 from tobitgp.api import fit
 from tobitgp.errors import UnavailableError
 from tobitgp.lifelines.fitter_input import checked_comparison, checked_curve, checked_fit, read_numbers, table_of
-from tobitgp.lifelines.univariate_names import UNIVARIATE_NAMES
+from tobitgp.lifelines.univariate_names import UNIVARIATE_CURVES, UNIVARIATE_NAMES
 from tobitgp.posterior.questions import CURVES, Question, probability
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.survival import Times
 from tobitgp.typing import Array
 
-_CURVES = ("survival_function", "hazard", "cumulative_hazard", "cumulative_density", "density")
 _ESTIMATES = "_fitted_parameters_"  # which lifelines reads first
 
 
@@ -97,7 +96,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         self.timeline = even if timeline is None else np.sort(np.asarray(timeline, dtype=np.float64))
         self._label = label or self._label or f"{self._class_name.removesuffix('Fitter')}_estimate"
         self._ci_labels, self.alpha = ci_labels, self.alpha if alpha is None else alpha
-        for name in ("results_", "_times", "_event_table", *(f"{curve}_" for curve in _CURVES)):
+        for name in ("results_", "_times", "_event_table", *(f"{curve}_" for curve in UNIVARIATE_CURVES)):
             self.__dict__.pop(name, None)  # of an earlier fit
         formula, data = table_of(self, self._censoring_type.value)
         weighted = None if weights is None else "weight"
@@ -107,7 +106,7 @@ class ResultsFitter(KnownModelParametricUnivariateFitter):  # type: ignore[misc]
         values, covariance = self._estimated()
         self._fitted_parameter_names, self._fitted_parameters_ = list(values.index), values.to_numpy()
         self.variance_matrix_ = pd.DataFrame(covariance, index=values.index, columns=values.index)
-        for name in _CURVES:
+        for name in UNIVARIATE_CURVES:
             setattr(self, f"{name}_", getattr(self, f"{name}_at_times")(self.timeline).to_frame())
         return self
 

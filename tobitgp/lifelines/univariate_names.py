@@ -14,6 +14,7 @@ _same = partial(ForeignName, "same")
 _here = partial(ForeignName, "here")
 
 
+UNIVARIATE_CURVES = ("survival_function", "hazard", "cumulative_hazard", "cumulative_density", "density")
 _WEIBULL = "A parameter of the Weibull distribution"
 _PARAMS = "For other distributions, params_ has the parameters."
 _LIKELIHOOD = (
@@ -59,10 +60,7 @@ UNIVARIATE_NAMES: Mapping[str, ForeignName] = {
     "BIC_": _here("By the number of rows, as in lifelines. One weight of a mixture is not counted.", _LIKELIHOOD),
     # Curves
     "survival_function_": _same("By the timeline. All curves of a posterior are those of the predictive distribution."),
-    "cumulative_hazard_": _same("By the timeline."),
-    "hazard_": _same("By the timeline."),
-    "density_": _same("By the timeline."),
-    "cumulative_density_": _same("By the timeline."),
+    **dict.fromkeys(("cumulative_hazard_", "hazard_", "density_", "cumulative_density_"), _same("By the timeline.")),
     "survival_function_at_times": _same(
         "A Series by time; predict(conditional_after=) is for subjects with a given age."
     ),
@@ -71,11 +69,7 @@ UNIVARIATE_NAMES: Mapping[str, ForeignName] = {
     "density_at_times": _same("A Series by time, per unit of time."),
     "cumulative_density_at_times": _same("A Series by time."),
     "confidence_interval_": _here(f"That of the cumulative hazard; KaplanMeierFitter has that of survival. {_BAND}"),
-    "confidence_interval_cumulative_hazard_": _here(_BAND),
-    "confidence_interval_hazard_": _here(_BAND),
-    "confidence_interval_density_": _here(_BAND),
-    "confidence_interval_survival_function_": _here(_BAND),
-    "confidence_interval_cumulative_density_": _here(_BAND),
+    **{f"confidence_interval_{curve}_": _here(_BAND) for curve in UNIVARIATE_CURVES},
     # Questions
     "predict": _here(
         "Survival at times, as in lifelines; with conditional_after=, for subjects that have survived so long."
@@ -94,7 +88,6 @@ UNIVARIATE_NAMES: Mapping[str, ForeignName] = {
     "plot_survival_function": _same("By lifelines, with the intervals above."),
     "plot_cumulative_hazard": _same("By lifelines, with the intervals above."),
     "plot_cumulative_density": _same("By lifelines, with the intervals above."),
-    "plot_density": _here("By lifelines. KaplanMeierFitter has none."),
-    "plot_hazard": _here("By lifelines. KaplanMeierFitter has none."),
+    **dict.fromkeys(("plot_density", "plot_hazard"), _here("By lifelines. KaplanMeierFitter has none.")),
     "plot_loglogs": _same("As in KaplanMeierFitter."),
 }

@@ -33,11 +33,7 @@ REGRESSION_NAMES: Mapping[str, ForeignName] = {
         "formula."
     ),
     "model_ancillary": _same("Whether the terms of the location are those of the scale, too."),
-    "duration_col": _same(_SETTING),
-    "event_col": _same(_SETTING),
-    "entry_col": _same(_SETTING),
-    "weights_col": _same(_SETTING),
-    "cluster_col": _same(_SETTING),
+    **dict.fromkeys(("duration_col", "event_col", "entry_col", "weights_col", "cluster_col"), _same(_SETTING)),
     "robust": _here(
         "The sandwich of scores; with `'ph'` of those of Cox's partial likelihood. Whole weights are frequencies; "
         "WeibullAFTFitter leaves weights out of it."
@@ -45,8 +41,7 @@ REGRESSION_NAMES: Mapping[str, ForeignName] = {
     "strata": _here("A list with the column of strata, or None. One column is supported."),
     "formula": _here("The right-hand side of the last fit."),
     "timeline": _same("The default times of predictions."),
-    "penalizer": _PENALTY,
-    "l1_ratio": _PENALTY,
+    **dict.fromkeys(("penalizer", "l1_ratio"), _PENALTY),
     "label": _none("A regression has no label.", "repr() shows the formula."),
     "regressors": _none("Designs belong to the results.", "formula has the terms, results_.model.exog the columns."),
     "force_no_intercept": _none("It is a flag of classes of lifelines.", "fit_intercept removes the intercept."),
@@ -58,9 +53,7 @@ REGRESSION_NAMES: Mapping[str, ForeignName] = {
     "fit_left_censoring": _here("As in `fit`."),
     "fit_interval_censoring": _here("As in `fit`. Equal bounds are events; `event_col` is not required."),
     # Rows
-    "durations": _here(_ROW),
-    "event_observed": _here(_ROW),
-    "weights": _here(_ROW),
+    **dict.fromkeys(("durations", "event_observed", "weights"), _here(_ROW)),
     "entry": _here(f"{_ROW} 0 if there is no late entry."),
     "entries": _here("The same as `entry`."),
     # Estimates
@@ -68,8 +61,7 @@ REGRESSION_NAMES: Mapping[str, ForeignName] = {
         "The coefficients of the class of the family, intercept first. With `family='ph'`, those of CoxPHFitter. "
         "Other models have those of `results_`."
     ),
-    "standard_errors_": _here("Those of `params_`."),
-    "confidence_intervals_": _here("Those of `params_`."),
+    **dict.fromkeys(("standard_errors_", "confidence_intervals_"), _here("Those of `params_`.")),
     "variance_matrix_": _here(
         "The one of `params_`. Robust with `robust=True`, except for `'ph'`, where it is not available."
     ),
@@ -85,20 +77,15 @@ REGRESSION_NAMES: Mapping[str, ForeignName] = {
     "AIC_partial_": _none("The likelihood is a full one, as for parametric baselines in lifelines.", "AIC_ counts it."),
     "concordance_index_": _here("Late entry and weights count."),
     "score": _here("Log-likelihood by row or concordance. CoxPHFitter has the partial likelihood."),
-    "median_survival_time_": _here(_MEAN),
-    "mean_survival_time_": _here(_MEAN),
+    **dict.fromkeys(("median_survival_time_", "mean_survival_time_"), _here(_MEAN)),
     # Predictions
-    "predict_survival_function": _here(_CURVE),
-    "predict_cumulative_hazard": _here(_CURVE),
+    **dict.fromkeys(("predict_survival_function", "predict_cumulative_hazard"), _here(_CURVE)),
     "predict_hazard": _here(f"{_CURVE} CoxPHFitter has none with Breslow's baseline."),
-    "predict_percentile": _here(_TIMES),
-    "predict_median": _here(_TIMES),
+    **dict.fromkeys(("predict_percentile", "predict_median"), _here(_TIMES)),
     "predict_expectation": _here("Exact. An error if the mean depends on hazards after the last time."),
     "predict_partial_hazard": _same("Relative to the mean of the columns. Also for Weibull and exponential times."),
     "predict_log_partial_hazard": _same("The logarithm of `predict_partial_hazard`."),
-    "baseline_hazard_": _here(_BASELINE),
-    "baseline_cumulative_hazard_": _here(_BASELINE),
-    "baseline_survival_": _here(_BASELINE),
+    **dict.fromkeys(("baseline_hazard_", "baseline_cumulative_hazard_", "baseline_survival_"), _here(_BASELINE)),
     # Diagnostics and figures
     "compute_residuals": _here(
         "For accelerated failure times, too. Score residuals and delta_beta have all parameters of `results_`."
