@@ -195,12 +195,6 @@ class TruncatedNormal(LimitedNormal):
     def _unlimited_quantile(self, q: Array, p: Array) -> Array:
         return self._window.anchor + self.scale * quantile(self._window, q, p)
 
-    def _moments(self) -> tuple[Array, Array]:
-        return self._window.first, self._window.second
-
-    def _inside(self) -> Array:
-        return np.ones(self.shape)
-
     def _surprise(self, other: Self) -> Array:
         seen = other._window
         first, square = self._standardised(seen.anchor, other.scale)

@@ -31,16 +31,9 @@ def read_columns(columns: Mapping[str, tuple[Any, Any]], **labels: Any) -> tuple
     """
     flags_of = {f"{name}_censored": flags for name, (_, flags) in columns.items()}
     given = aligned({name: values for name, (values, _) in columns.items()} | flags_of | labels)
-    columns = {name: (given[name], given[f"{name}_censored"]) for name in columns}
-    labels = {name: given[name] for name in labels}
-    arrays = {
-        name: (_array(values, name), flags if flags is None else np.asarray(flags))
-        for name, (values, flags) in columns.items()
-    }
-    every = {name: values for name, (values, _) in arrays.items()} | {
-        k: np.asarray(v, dtype=object) for k, v in labels.items()
-    }
-    every |= {f"{name}_censored": flags for name, (_, flags) in arrays.items() if flags is not None}
+    every = {name: _array(given[name], name) for name in columns}
+    every |= {name: np.asarray(given[name], dtype=object) for name in labels}
+    every |= {name: np.asarray(given[name]) for name in flags_of if given[name] is not None}
     if wrong := [name for name, array in every.items() if array.ndim != 1]:
         raise DataError(f"{wrong[0]} must have one value for each row, and has {every[wrong[0]].ndim} dimensions.")
     if len({len(array) for array in every.values()}) > 1:
@@ -48,10 +41,8 @@ def read_columns(columns: Mapping[str, tuple[Any, Any]], **labels: Any) -> tuple
     kept = ~np.any([pd.isna(array) for array in every.values()], axis=0)
     if not kept.any():
         raise DataError(f"No row has a value in each of {', '.join(every)}.")
-    samples = []
-    for name, (values, flags) in arrays.items():
-        samples.append(read_values(values[kept], None if flags is None else flags[kept], name))
-    return samples, kept
+    rows = {name: array[kept] for name, array in every.items()}
+    return [read_values(rows[name], rows.get(f"{name}_censored"), name) for name in columns], kept
 
 
 def _array(values: Any, name: str) -> Any:
