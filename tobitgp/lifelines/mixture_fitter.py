@@ -31,12 +31,8 @@ class MixtureFitter(ResultsFitter):
         ``"inverse_gaussian"``, or another of :func:`tobitgp.fit`.
     method : {"vbcm", "svbcm", "em"} or a value such as ``tg.VBCM(n_init=20)``
         ``"em"`` is maximum likelihood, which has ``log_likelihood_``, ``AIC_`` and ``BIC_``.
-    alpha : float
-        One minus the probability of intervals, on the scale 0 to 1.
-    label : str, optional
-        Name of the columns of curves.
-    **fit_kwargs
-        As for :func:`tobitgp.fit`.
+    alpha, label, **fit_kwargs
+        As for :class:`tobitgp.lifelines.DistributionFitter`.
 
     Attributes
     ----------

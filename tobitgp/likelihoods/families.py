@@ -216,6 +216,13 @@ def family_of_rows(name: str, rows: RowModel) -> Family:
     return Family(name, _Rows(), log_time=rows.log, rows=rows)
 
 
+def _check_shape(what: str, value: Any, low: float, high: float, more: str = "") -> None:
+    """Raise an error for a known shape out of its range, ``more`` being the advice for what lies above it."""
+    number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    if not number or not low <= float(value) <= high:
+        raise SpecError(f"{what} must be a number from {low:g} to {high:g}.{more if number and value > high else ''}")
+
+
 FEWEST_DF, MOST_DF = 0.2, 1e10
 
 
@@ -244,11 +251,8 @@ class Student:
     df: float
 
     def __post_init__(self) -> None:
-        number = isinstance(self.df, Real) and not isinstance(self.df, bool | np.bool_)
-        if not number or not FEWEST_DF <= float(self.df) <= MOST_DF:
-            remedy = " For more, use family='gaussian'." if number and self.df > MOST_DF else ""
-            allowed = f"a number from {FEWEST_DF:g} to {MOST_DF:g}"
-            raise SpecError(f"Student(df={self.df!r}): the degrees of freedom must be {allowed}.{remedy}")
+        more = " For more, use family='gaussian'."
+        _check_shape(f"Student(df={self.df!r}): the degrees of freedom", self.df, FEWEST_DF, MOST_DF, more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,10 +288,7 @@ class GenGamma:
     Q: float
 
     def __post_init__(self) -> None:
-        number = isinstance(self.Q, Real) and not isinstance(self.Q, bool | np.bool_)
-        low, high = GenGammaNoise.shape_range
-        if not number or not low <= float(self.Q) <= high:
-            raise SpecError(f"GenGamma(Q={self.Q!r}): Q must be a number from {low:g} to {high:g}.")
+        _check_shape(f"GenGamma(Q={self.Q!r}): Q", self.Q, *GenGammaNoise.shape_range)
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,10 +324,7 @@ class BoxCox:
     power: float
 
     def __post_init__(self) -> None:
-        number = isinstance(self.power, Real) and not isinstance(self.power, bool | np.bool_)
-        low, high = POWERS
-        if not number or not low <= float(self.power) <= high:
-            raise SpecError(f"BoxCox(power={self.power!r}): the power must be a number from {low:g} to {high:g}.")
+        _check_shape(f"BoxCox(power={self.power!r}): the power", self.power, *POWERS)
 
 
 BOXCOX = Family("boxcox", PowerNoise(), log_time=True, estimate_shape=True)
