@@ -236,11 +236,8 @@ def quantiles(
 
     Raises
     ------
-    FormulaError
-        If the formula cannot be read.
-    DataError
-        For a column that is missing, a row that ends at or before its entry, a column of groups with the name of one of
-        the table, or if no row is left after ``start``.
+    DataError, FormulaError
+        As :func:`tobitgp.survival.kaplan_meier`.
     SpecError
         For several causes of events, an unknown word, or a p outside (0, 1).
 
@@ -299,10 +296,8 @@ def turnbull(formula: str, data: Frame, *, weights: str | None = None) -> pd.Dat
 
     Raises
     ------
-    FormulaError
-        If the formula cannot be read.
-    DataError
-        For a column that is missing, or a column of groups with the name of one of the table.
+    DataError, FormulaError
+        As :func:`tobitgp.survival.kaplan_meier`.
     SpecError
         If rows entered late, or for several causes of events.
 

@@ -46,11 +46,8 @@ def cumulative_incidence(
 
     Raises
     ------
-    FormulaError
-        If the formula cannot be read.
-    DataError
-        For a column that is missing, a row that ends at or before its entry, or a column of groups with the name of one
-        of the table.
+    DataError, FormulaError
+        As :func:`tobitgp.survival.kaplan_meier`.
     SpecError
         If there is one kind of event, or for an unknown word.
 
