@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tobitgp.distributions.response import RowDistributions, complementary
+from tobitgp.distributions.response import RowDistributions, complementary, same_as
 from tobitgp.numerics.log_probabilities import weighted
 from tobitgp.typing import Array
 
@@ -23,22 +23,13 @@ class Averaged(RowDistributions):
     weight: Array  # (S,), sum to one
 
     row_fields = ("each",)
-
-    @property
-    def log(self) -> bool:  # type: ignore[override]
-        return self.each.log
-
-    @property
-    def discrete(self) -> bool:  # type: ignore[override]
-        return self.each.discrete
+    log = same_as("each.log")
+    discrete = same_as("each.discrete")
+    jumps = same_as("each.jumps")
 
     @property
     def location(self) -> Array:  # type: ignore[override]
         return self._average(self.each.location)
-
-    @property
-    def jumps(self) -> Array:
-        return self.each.jumps
 
     @property
     def latent(self) -> Array:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.distributions.response import same_as
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.numerics.quadrature import (
     BEYOND,
@@ -46,25 +47,17 @@ class Convolved(Distribution):
     noise: Distribution
     t: Array  # (n,), or (n, 1) where rows meet several values each
 
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.noise.name
+    name = same_as("noise.name")
+    mean = same_as("noise.mean")
+    largest_tilt = same_as("noise.largest_tilt")
 
     def of_rows(self, shape: tuple[int, ...], rows: Any) -> Convolved:
         return Convolved(self.noise, np.broadcast_to(self.t, shape)[rows])
 
     @property
-    def mean(self) -> float:
-        return self.noise.mean
-
-    @property
     def variance(self) -> Array:  # type: ignore[override]
         """(n,)."""
         return self.noise.variance + np.square(self.t)
-
-    @property
-    def largest_tilt(self) -> float:
-        return self.noise.largest_tilt
 
     def logpdf(self, z: Array) -> Array:
         return self._logs(log_density, z)

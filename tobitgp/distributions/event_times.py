@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.response import DECAY, DECAY_WEIGHT, RowDistributions, of_parts
+from tobitgp.distributions.response import DECAY, DECAY_WEIGHT, RowDistributions, of_parts, same_as
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.typing import Array, IntArray
 
@@ -35,14 +35,8 @@ class Continued(RowDistributions):
 
     log = True
     row_fields = ("eta", "sigma", "begin", "start")
-
-    @property
-    def location(self) -> Array:  # type: ignore[override]
-        return self.eta
-
-    @property
-    def width(self) -> Array:
-        return self.sigma
+    location = same_as("eta")
+    width = same_as("sigma")
 
     @property
     def _of_one(self) -> LocationScale:
@@ -100,19 +94,9 @@ class Cured(RowDistributions):
 
     log = True
     row_fields = ("uncured", "logit")
-
-    @property
-    def location(self) -> Array:  # type: ignore[override]
-        """Location of the log times of uncured subjects."""
-        return self.uncured.location
-
-    @property
-    def latent(self) -> Array:
-        return self.uncured.latent
-
-    @property
-    def width(self) -> Array:
-        return self.uncured.width
+    location = same_as("uncured.location")
+    latent = same_as("uncured.latent")
+    width = same_as("uncured.width")
 
     def logsf(self, y: Array) -> Array:
         return np.logaddexp(log_expit(self.logit), log_expit(-self.logit) + self.uncured.logsf(y))

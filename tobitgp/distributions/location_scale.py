@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.distributions.response import SOON, RowDistributions
+from tobitgp.distributions.response import SOON, RowDistributions, same_as
 from tobitgp.distributions.standard_noise import FAR, Distribution
 from tobitgp.numerics.log_probabilities import log_difference
 from tobitgp.typing import Array, BoolArray
@@ -40,10 +40,7 @@ class LocationScale(RowDistributions):
     log: bool = False
 
     row_fields = ("location", "scale")
-
-    @property
-    def width(self) -> Array:
-        return self.scale
+    width = same_as("scale")
 
     def standardise(self, y: Array) -> Array:
         """Values of Z for values of the response."""

@@ -17,7 +17,7 @@ from scipy.special import log_softmax, logsumexp
 
 from tobitgp.distributions.formulas import RowTimes
 from tobitgp.distributions.intervals import enclosed_root
-from tobitgp.distributions.response import RowDistributions, of_parts
+from tobitgp.distributions.response import RowDistributions, of_parts, same_as
 from tobitgp.distributions.row_models import RowModel, RowParameter
 from tobitgp.numerics.jets import Jet, logaddexp
 from tobitgp.typing import Array
@@ -160,9 +160,7 @@ class MixedModel(RowModel):
     component: RowModel
     components: int  # K
 
-    @property
-    def log(self) -> bool:  # type: ignore[override]
-        return self.component.log
+    log = same_as("component.log")
 
     @property
     def parameters(self) -> tuple[RowParameter, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -327,6 +328,11 @@ def _beyond(rows: RowDistributions, middle: Array, *, upper: bool) -> Array:
             power = slope * near[:, -1]
             rest = tail(last[:, None])[:, 0] * near[:, -1] / (power - 1.0)
         return np.where(power > 1.0, value + rest, np.where(np.isfinite(power), np.inf, np.nan))
+
+
+def same_as(path: str) -> Any:
+    """A property that is an attribute of a field, such as ``each.log``."""
+    return property(attrgetter(path))
 
 
 def of_parts(name: str) -> Callable[..., Any]:

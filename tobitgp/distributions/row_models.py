@@ -18,7 +18,7 @@ from tobitgp.distributions.baselines import Baseline
 from tobitgp.distributions.event_times import Cured
 from tobitgp.distributions.formulas import CuredTimes, FunctionTimes, RowTimes, location_scale_times, transformed_times
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.response import RowDistributions, of_parts
+from tobitgp.distributions.response import RowDistributions, of_parts, same_as
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.distributions.transformed import TransformedTimes
 from tobitgp.numerics.jets import Jet
@@ -37,10 +37,7 @@ class OwnShapes(RowDistributions):
     log: bool = False
 
     row_fields = ("location", "scale", "coordinate")
-
-    @property
-    def width(self) -> Array:
-        return self.scale
+    width = same_as("scale")
 
     def _each(self, of: Callable[..., Any], *values: Array | float) -> Any:
         """Numbers of the rows, from those of the rows of each shape; several where a function gives several."""
@@ -87,10 +84,7 @@ class FunctionRows(RowDistributions):
     x: tuple[Array, ...]
 
     row_fields = ("x",)
-
-    @property
-    def log(self) -> bool:  # type: ignore[override]
-        return self.model.log
+    log = same_as("model.log")
 
     @property
     def location(self) -> Array:  # type: ignore[override]
@@ -316,9 +310,7 @@ class DensityModel(RowModel):
     log: bool = False
     width: Callable[..., Array] | None = None  # about how far values lie from the location; 1 without
 
-    @property
-    def parameters(self) -> tuple[RowParameter, ...]:
-        return self.others
+    parameters = same_as("others")
 
     def spread(self, x: Sequence[Array]) -> Array:
         """`width` of rows."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.polynomial import Chebyshev
 
 from tobitgp.distributions.baselines import Baseline
-from tobitgp.distributions.response import SOON, RowDistributions
+from tobitgp.distributions.response import SOON, RowDistributions, same_as
 from tobitgp.distributions.standard_noise import FAR, Distribution
 from tobitgp.numerics.roots import area
 from tobitgp.typing import Array
@@ -31,16 +31,13 @@ class TransformedTimes(RowDistributions):
 
     log = True
     row_fields = ("eta", "c", "log_theta")
+    latent = same_as("eta")
 
     @property
     def location(self) -> Array:  # type: ignore[override]
         """Location of log times: their median."""
         with np.errstate(divide="ignore"):
             return np.log(self.ppf(0.5))
-
-    @property
-    def latent(self) -> Array:
-        return self.eta
 
     @property
     def jumps(self) -> Array:

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from tobitgp.distributions.convolution import Convolved, cdf, log_density, log_tail, reach
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.response import RowDistributions, complementary
+from tobitgp.distributions.response import RowDistributions, complementary, same_as
 from tobitgp.distributions.standard_noise import FAR, Distribution
 from tobitgp.numerics.normal_functions import average, normal_quantile, total_sd
 from tobitgp.numerics.quadrature import STEP, narrowness
@@ -253,9 +253,7 @@ class Interpolated(RowDistributions):
     x: Array  # (K,), evenly spaced, on the scale of the location
     tables: tuple[Array, Array, Array]  # (n, K), log survival, log cdf and log hazard
 
-    @property
-    def log(self) -> bool:  # type: ignore[override]
-        return self.rows.log
+    log = same_as("rows.log")
 
     def log_tails(self, y: Array) -> tuple[Array, Array]:
         x = self.modelled(y)
