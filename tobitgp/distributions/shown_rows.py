@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.distributions.response import RowDistributions
+from tobitgp.distributions.response import RowDistributions, same_as
 from tobitgp.numerics.log_probabilities import log_complement
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -175,6 +175,8 @@ class ShownRows:
     entry: Array
     exit: Array
 
+    counts = same_as("y.discrete")  # whether values are whole numbers
+
     def take(self, rows: Any) -> ShownRows:
         """Some of the rows."""
         return ShownRows(self.y.take(rows), *(end[rows] for end in self.ends))
@@ -193,11 +195,6 @@ class ShownRows:
     def total(self) -> Array:
         """Log probability of the window."""
         return self.y.log_mass(self.entry, self.exit) if self.windowed else np.zeros(self.lower.shape)
-
-    @property
-    def counts(self) -> bool:
-        """Whether values are whole numbers."""
-        return self.y.discrete
 
     @cached_property
     def first(self) -> Array:

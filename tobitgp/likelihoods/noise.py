@@ -32,6 +32,7 @@ import numpy as np
 
 from tobitgp.data.arrays import KindRows
 from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.response import same_as
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.likelihoods.row_terms import Expected, Likelihood, Point, Terms, Tilted, mass_terms, row_terms, subtract
 from tobitgp.numerics.quadrature import (
@@ -220,16 +221,12 @@ class NoiseLikelihood(Likelihood):
     windowed: bool = False  # some rows are truncated, and their likelihoods need not be log-concave
 
     by_quadrature = True
+    steep = same_as("distribution.exponential_hazard")  # in the log density
 
     @property
     def log_concave(self) -> bool:  # type: ignore[override]
         """Whether the distribution is, and no window bends it."""
         return self.distribution.log_concave and not self.windowed
-
-    @property
-    def steep(self) -> bool:  # type: ignore[override]
-        """Whether the distribution has an exponential in its log density."""
-        return self.distribution.exponential_hazard
 
     def over(self, rows: Sequence[KindRows]) -> NoiseLikelihood:
         """With what windows do to it: normal noise stays log-concave in all, Gumbel noise after an entry."""

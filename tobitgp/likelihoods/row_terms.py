@@ -26,6 +26,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 
 from tobitgp.data.arrays import KindRows
+from tobitgp.distributions.response import same_as
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.typing import Array, IntArray
 
@@ -128,17 +129,9 @@ class Wrapped(Likelihood):
 
     noise: Any
 
-    @property
-    def log_concave(self) -> bool:  # type: ignore[override]
-        return bool(self.noise.log_concave)
-
-    @property
-    def steep(self) -> bool:  # type: ignore[override]
-        return bool(self.noise.steep)
-
-    @property
-    def by_quadrature(self) -> bool:  # type: ignore[override]
-        return bool(self.noise.by_quadrature)
+    log_concave = same_as("noise.log_concave")
+    steep = same_as("noise.steep")
+    by_quadrature = same_as("noise.by_quadrature")
 
     def over(self, rows: Sequence[KindRows]) -> Self:
         return replace(self, noise=self.noise.over(rows))
