@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tobitgp.distributions.baselines import Baseline
+from tobitgp.distributions.response import of_parts
 from tobitgp.distributions.standard_noise import SHAPE_STEP, Distribution
 from tobitgp.numerics.jets import Jet, chain, log_complement, log_expit, logaddexp, scatter
 from tobitgp.numerics.roots import five_differences
@@ -107,20 +108,15 @@ class CuredTimes(RowTimes):
     uncured: RowTimes
     logit: Jet  # of that share
 
-    def log_density(self, v: Array) -> Jet:
-        return self._uncured(self.uncured.log_density(v))
+    log_density = of_parts("log_density")
+    log_cdf = of_parts("log_cdf")
+    log_between = of_parts("log_between")
 
     def log_sf(self, v: Array) -> Jet:
-        return logaddexp(log_expit(self.logit), self._uncured(self.uncured.log_sf(v)))
+        return logaddexp(log_expit(self.logit), self._each(lambda uncured: uncured.log_sf(v)))
 
-    def log_cdf(self, v: Array) -> Jet:
-        return self._uncured(self.uncured.log_cdf(v))
-
-    def log_between(self, a: Array, b: Array) -> Jet:
-        return self._uncured(self.uncured.log_between(a, b))
-
-    def _uncured(self, log_p: Jet) -> Jet:
-        joint: Jet = log_expit(-self.logit) + log_p
+    def _each(self, of: Callable[..., Jet], *values: Array) -> Jet:
+        joint: Jet = log_expit(-self.logit) + of(self.uncured, *values)
         return joint
 
 

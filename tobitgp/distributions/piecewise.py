@@ -66,10 +66,6 @@ class Piecewise(RowDistributions):
     def shape(self) -> tuple[int, ...]:
         return self.level.shape
 
-    @property
-    def width(self) -> Array:
-        return np.ones(self.shape)
-
     def take(self, rows: Any) -> Piecewise:
         return replace(self, level=self.level[rows], group=self.group[rows])
 

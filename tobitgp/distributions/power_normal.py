@@ -106,10 +106,6 @@ class PowerNormal(RowDistributions):
         lift = np.exp(np.asarray(power) * self.log_unit)
         return transform(np.asarray(self.log_unit), power) + lift * self.mu
 
-    @property
-    def width(self) -> Array:
-        return np.ones(self.shape)
-
     def standardise(self, x: Array) -> Array:
         """Logarithms of responses as standard normal values."""
         return np.clip(self._ends(x), -FAR, FAR)

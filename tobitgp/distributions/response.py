@@ -29,7 +29,7 @@ DECAY_WEIGHT = (_T[1] - _T[0]) * 0.5 * np.pi * np.cosh(_T) * DECAY * np.exp(-DEC
 class RowDistributions:
     """Distributions of the response in rows; values broadcast against the rows.
 
-    A new one is a dataclass with ``location``, ``width``, ``logpdf``, ``logsf`` and ``modelled_hazard``.
+    A new one is a dataclass with ``location``, ``logpdf``, ``logsf`` and ``modelled_hazard``.
     """
 
     __slots__ = ()
@@ -60,7 +60,7 @@ class RowDistributions:
     @property
     def width(self) -> Array:
         """About how far values lie from the location."""
-        raise NotImplementedError
+        return np.ones(self.shape)
 
     def take(self, rows: Any) -> Self:
         """Some of the rows."""
