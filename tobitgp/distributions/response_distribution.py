@@ -146,16 +146,6 @@ class ResponseDistribution:
         random_state : None, int or numpy.random.Generator
             None means a fixed seed.
 
-        Returns
-        -------
-        array
-            Of shape ``size``, or (n,).
-
-        Raises
-        ------
-        SpecError
-            If ``size`` or ``random_state`` is invalid.
-
         Examples
         --------
         >>> import tobitgp as tg
