@@ -80,7 +80,8 @@ def following(posterior: FeaturePosterior) -> FeaturePosterior:
     if state is None or len(posterior.w) < _DENSE * len(state.part):
         return posterior
     try:
-        blocks, factor, w, all_rows = _solved(posterior.blocks, posterior.layout, _packed(state.part.inputs), state.sites)
+        inputs = _packed(state.part.inputs)
+        blocks, factor, w, all_rows = _solved(posterior.blocks, posterior.layout, inputs, state.sites)
     except NumericalError:
         return posterior
     setting = state.setting._replace(blocks=blocks)
