@@ -207,13 +207,14 @@ def predicted_survival(results: Any, question: str = "plot_calibration()") -> Pr
     times = results._times_left_out()
     if times.discrete:
         lower = np.where(lower == upper, lower - 1.0, lower)
-    ends = np.stack([lower, upper, response.entry, response.exit], axis=1)
+    window = [] if results.parts.spec.truncation is None else [response.entry, response.exit]
+    ends = np.stack([lower, upper, *window], axis=1)
     known = np.where(np.isfinite(ends), ends, lower[np.isfinite(lower)].min(initial=np.inf))
     known = np.where(np.isfinite(known), known, 1.0)
     # The rows of a mixture are all the same, and it answers for one.
     log_s = times.survive(known.reshape(1, -1)).reshape(known.shape) if _alike(results) else times.survive(known)
     log_s = np.where(np.isneginf(ends), 0.0, np.where(np.isposinf(ends), -np.inf, log_s))
-    if results.parts.spec.truncation is None:
+    if not window:
         return PredictedSurvival(log_s[:, 0], log_s[:, 1], weight)
     ends_s, entry_s, exit_s = np.split(np.maximum(log_s, _LOWEST), [2, 3], axis=1)
     with np.errstate(divide="ignore"):

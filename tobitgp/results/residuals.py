@@ -49,11 +49,16 @@ class Tails(NamedTuple):
 
     @classmethod
     def of_survival(cls, log_survival: Callable[[Array], Array], response: CensoredResponse) -> Tails:
-        """Tails from log probabilities of surviving finite times."""
+        """Tails from log probabilities of surviving finite times, which are computed once for an array of these."""
+        known: dict[int, tuple[Array, Array]] = {}  # by the identity of the array, which is held with them
 
         def left(at: Array) -> Array:
-            inside = np.isfinite(at)
-            return np.where(inside, log_survival(np.where(inside, at, 0.0)), np.where(at > 0.0, -np.inf, 0.0))
+            if id(at) not in known:
+                inside, found = np.isfinite(at), np.where(at > 0.0, -np.inf, 0.0)
+                if inside.any():
+                    found = np.where(inside, log_survival(np.where(inside, at, 0.0)), found)
+                known[id(at)] = at, found
+            return known[id(at)][1]
 
         def between(low: Array, high: Array) -> Array:
             with np.errstate(invalid="ignore", divide="ignore"):
