@@ -23,13 +23,13 @@ from tobitgp.distributions.formulas import CuredTimes, location_scale_times
 from tobitgp.distributions.standard_noise import Distribution
 from tobitgp.engines import least_squares, single_blas_thread
 from tobitgp.numerics.jets import Jet
-from tobitgp.numerics.nonparametric import kaplan_meier
 from tobitgp.numerics.roots import profile_end
 from tobitgp.regression.convergence import LIMIT, words_for_end
 from tobitgp.regression.location_scale_fit import maximise
 from tobitgp.regression.maximum import Maximum, with_given_shape
 from tobitgp.regression.newton import Climb, climb, guarded_step
 from tobitgp.regression.predictors import FLAT, Predictors, orthonormal
+from tobitgp.regression.row_search import cured_shares
 from tobitgp.typing import Array, IntArray
 
 
@@ -86,19 +86,12 @@ class CureEnd(NamedTuple):
     converged: bool
 
 
-def km_tail(seen: Outcome) -> float:
-    """Kaplan-Meier survival after the last time, between 0.02 and 0.98."""
-    entry = np.where(np.isfinite(seen.entry), seen.entry, -np.inf)
-    _, survival = kaplan_meier(seen.lower, seen.exact, seen.weight, entry)
-    return float(np.clip(survival[-1], 0.02, 0.98))
-
-
 def _starts(problem: CureProblem) -> list[Array]:
     """Points x: latency of the events alone, or of all rows, with larger and smaller shares of cured rows."""
     seen, noise, H, offset = problem.seen, problem.distribution, problem.written[0], problem.offsets[0]
-    exact, tail, at_tau = seen.exact, km_tail(seen), sum(problem.sizes)
+    exact, (tail, less, more), at_tau = seen.exact, cured_shares(seen), sum(problem.sizes)
     y, root = seen.lower - offset, np.sqrt(seen.weight)
-    sigma, share = 1.0, float(seen.weight[~exact].sum() / seen.weight.sum())
+    sigma = 1.0
     for _ in range(2):
         target = y - sigma * noise.mean
         beta = least_squares(H, target, root, exact)
@@ -109,8 +102,8 @@ def _starts(problem: CureProblem) -> list[Array]:
     all_rows = (every.coefficients, float(every.gamma[0])) if every.converged else (beta, np.log(sigma))
     tried = (
         (tail, beta, np.log(sigma), None),
-        (0.25 * tail, *all_rows, 0),
-        (0.5 * (tail + share), beta, np.log(sigma) - 0.5, 1),
+        (less, *all_rows, 0),
+        (more, beta, np.log(sigma) - 0.5, 1),
     )
     return [_point(problem, *each) for each in tried]
 
