@@ -12,7 +12,6 @@ from functools import cache, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 
 from tobitgp.data.absorbed import as_dense
 from tobitgp.data.arrays import CensoredResponse, Design
@@ -22,9 +21,8 @@ from tobitgp.data.row_warnings import in_common
 from tobitgp.distributions.power_normal import POWERS, TINY, PowerNormal, transform
 from tobitgp.engines import least_squares
 from tobitgp.errors import BoundaryWarning, DataError, SpecError, user_level
-from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.given_parameters import check_unambiguous
-from tobitgp.kinds.fit_arguments import check_covariance, of_maximum, read_fixed, warn_of
+from tobitgp.kinds.fit_arguments import NONROBUST, CovarianceOptions, FormulaRows, of_maximum, read_fixed, warn_of
 from tobitgp.kinds.likelihood import SHAPE_STEP, SIGMA, LikelihoodParts
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.kinds.transformed_rows import LEAST_POWER, above_zero, holds_zeros, log_jacobian, transformed
@@ -32,7 +30,6 @@ from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.families import BOXCOX, read_power
 from tobitgp.numerics.bordered import dense
 from tobitgp.regression import Maximum, maximise
-from tobitgp.regression.clusters import Clusters
 from tobitgp.typing import Array, BoolArray
 
 _GRID = (-2.0, -1.0, -0.5, 0.0, 0.25, 0.5, 1.0, 1.5, 2.0)
@@ -119,11 +116,9 @@ class BoxCoxParts(LikelihoodParts):
         return change @ turn.T
 
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
-        assert self.covariates is not None
-        known, cov_type = self.given | dict(fixed), "HC0" if scores else "nonrobust"
+        known, errors = self.given | dict(fixed), CovarianceOptions("HC0" if scores else "nonrobust")
         power = known.pop("power", self.power) if self.power_given else None
-        of_rows = self.spec, self.rows, self.covariates, self.facts.names
-        return fit_boxcox(*of_rows, power=power, fixed=known, cov_type=cov_type, with_null=False)  # type: ignore
+        return fit_boxcox(FormulaRows.of(self), power=power, fixed=known, errors=errors, with_null=False)  # type: ignore
 
 
 def in_own_unit(parts: BoxCoxParts) -> BoxCoxParts:
@@ -151,16 +146,11 @@ def in_users_unit(parts: BoxCoxParts, theta: Array, power: float | None = None) 
 
 
 def fit_boxcox(
-    spec: ModelSpec,
-    training: TrainingData,
-    covariates: pd.DataFrame,
-    columns: Sequence[str],
+    rows: FormulaRows,
     *,
     power: float | None = None,
     fixed: Mapping[str, float] | None = None,
-    cov_type: str = "nonrobust",
-    groups: Clusters | None = None,
-    sampling: bool = False,
+    errors: CovarianceOptions = NONROBUST,
     max_iter: int = 200,
     with_null: bool = True,
 ) -> BoxCoxParts:
@@ -168,16 +158,16 @@ def fit_boxcox(
 
     Without ``with_null``, the model with an intercept only is fitted when it is requested.
     """
-    check_covariance(cov_type)
+    training = rows.training
     check_unambiguous("fixed=", fixed or (), [*training.design.columns, "power"])
     power, fixed = read_power(power, fixed)
     refuse_power(training, power)
     design, scale = training.design, training.design.scale
     names = () if scale is None else scale.columns
     coefficients, gamma = read_fixed(fixed, design.columns, names, FAMILIES["gaussian"])
-    given: dict[str, Any] = {"fixed_gamma": gamma, "max_iter": max_iter, "describe": partial(in_common, covariates)}
+    given: dict[str, Any] = {"fixed_gamma": gamma, "max_iter": max_iter, "scale_names": names or None}
+    given |= {"describe": partial(in_common, rows.covariates)}
     given |= {"offset": design.offset, "W": None if scale is None else scale.W, "scale_offset": design.log_noise}
-    given["scale_names"] = names or None
     H = as_dense(design.H)
 
     level = level_of(H, design.columns)
@@ -186,9 +176,9 @@ def fit_boxcox(
     @cache
     def at(power: float, *, null: bool = False, scores: bool = False) -> Maximum:
         """The maximum at a power, the log likelihood being that of the response."""
-        rows = outcome(transformed(training, power, log_unit).response, labels=training.labels)
+        seen = outcome(transformed(training, power, log_unit).response, labels=training.labels)
         own = {"fixed_coefficients": None} if null else {"fixed_coefficients": coefficients, "names": design.columns}
-        found = maximise(rows, np.ones((len(H), 1)) if null else H, scores=scores, **own, **given)
+        found = maximise(seen, np.ones((len(H), 1)) if null else H, scores=scores, **own, **given)
         shift = log_jacobian(training.response, power, log_unit)
         if not null:
             met[power] = found.log_likelihood + shift
@@ -196,7 +186,7 @@ def fit_boxcox(
 
     low, high = (LEAST_POWER if holds_zeros(training.response) else POWERS[0]), POWERS[1]
     best = find_power(lambda x: at(x).log_likelihood, low, high) if power is None else power
-    maximum = at(best, scores=cov_type != "nonrobust")
+    maximum = at(best, scores=errors.robust)
     maximum = _with_power(at, maximum, training, log_unit, estimated=power is None, ends=(low, high))
     warn_of(maximum)
     seen = outcome(training.response, log_time=True, labels=training.labels)
@@ -206,7 +196,7 @@ def fit_boxcox(
         llnull = at(
             find_power(lambda x: at(x, null=True).log_likelihood, low, high) if power is None else power, null=True
         ).log_likelihood
-    made = of_maximum(spec, training, BOXCOX, covariates, columns, maximum, seen, cov_type, groups, sampling)
+    made = of_maximum(rows._replace(family=BOXCOX), maximum, seen, errors)
     ends = np.where(np.isfinite(training.response.upper), training.response.upper, training.response.lower)
     return BoxCoxParts(
         **made | {"llnull": llnull},

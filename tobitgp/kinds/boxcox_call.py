@@ -49,7 +49,7 @@ class PowerTransformation(Kind):
 
     def maximum(self, rows: PowerRows, asked: FitOptions) -> Any:
         refuse_with_mle(asked)
-        fitter = partial(fit_boxcox, rows.spec, rows.training, rows.covariates(), rows.columns, power=rows.power)
+        fitter = partial(fit_boxcox, rows.in_memory, power=rows.power)
         return fit_maximum(rows, asked, BoxCoxResults, fitter, fixed=asked.fixed)
 
     def posterior(self, rows: PowerRows, asked: FitOptions) -> Any:

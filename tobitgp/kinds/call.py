@@ -20,6 +20,7 @@ from tobitgp.formula import parse_formula
 from tobitgp.formula.functions import NamedFunctions
 from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.formula.spec import CureSpec, ModelSpec
+from tobitgp.kinds.fit_arguments import FormulaRows
 from tobitgp.likelihoods import Family
 from tobitgp.options import choose_family, refuse_var_weights, refuse_with_cure
 from tobitgp.results.paths import read_subjects
@@ -153,6 +154,11 @@ class Rows:
         if isinstance(self.read, GatheredData):
             return pd.DataFrame(index=pd.RangeIndex(len(self.read.kept)))
         return None if self.frame is None else self.frame.copy(deep=False)
+
+    @property
+    def in_memory(self) -> FormulaRows:
+        """What is fitted of rows in memory."""
+        return FormulaRows(self.spec, self.training, self.noise, self.covariates(), self.columns)
 
     def gathered(self) -> Self:
         """The same with rows of partitioned data after one another."""

@@ -8,23 +8,28 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 
 from tobitgp.data.absorbed import Columns, as_dense
 from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.outcome import outcome
-from tobitgp.data.prepare import TrainingData
 from tobitgp.distributions.event_times import Cured
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, DataError, SpecError, user_level
-from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.given_parameters import check_names, read_mapping
-from tobitgp.kinds.fit_arguments import check_covariance, known_shape, of_maximum, read_fixed, read_number, warn_of
+from tobitgp.kinds.fit_arguments import (
+    NONROBUST,
+    CovarianceOptions,
+    FormulaRows,
+    known_shape,
+    of_maximum,
+    read_fixed,
+    read_number,
+    warn_of,
+)
 from tobitgp.kinds.likelihood import SHAPE_STEP, SIGMA, LikelihoodParts
 from tobitgp.likelihoods import Family
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
-from tobitgp.regression.clusters import Clusters
 from tobitgp.regression.cure_search import NEAR, CureEnd, CureProblem, cure_problem, maximise_cure, profile_interval
 from tobitgp.typing import Array, BoolArray
 
@@ -104,9 +109,8 @@ class CureParts(LikelihoodParts):
         return profile_interval(lambda gamma: problem_of(self, gamma), self.maximum, place, error, drop)
 
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
-        assert self.covariates is not None
-        how = {"fixed": self.given | dict(fixed), "cov_type": "HC0" if scores else "nonrobust"}
-        return fit_cure(self.spec, self.rows, self.family, self.covariates, self.facts.names, **how)  # type: ignore
+        errors = CovarianceOptions("HC0" if scores else "nonrobust")
+        return fit_cure(FormulaRows.of(self), fixed=self.given | dict(fixed), errors=errors)  # type: ignore
 
 
 def being_cured(start: Array | None = None) -> Question:
@@ -162,24 +166,18 @@ def problem_of(parts: CureParts, gamma: Array) -> CureProblem:
 
 
 def fit_cure(
-    spec: ModelSpec,
-    training: TrainingData,
-    family: Family,
-    covariates: pd.DataFrame,
-    columns: Sequence[str],
+    rows: FormulaRows,
     *,
     fixed: Mapping[str, float] | None = None,
-    cov_type: str = "nonrobust",
-    groups: Clusters | None = None,
-    sampling: bool = False,
+    errors: CovarianceOptions = NONROBUST,
     max_iter: int = 200,
 ) -> CureParts:
     """Fit a cure model by maximum likelihood."""
-    check_covariance(cov_type)
+    training = rows.training
     _check_rows(training.response)
     check_censored(training.response)
     design, scale = training.design, training.design.scale
-    family, fixed = known_shape(family, fixed, design.columns)
+    family, fixed = known_shape(rows.family, fixed, design.columns)
     assert scale is not None
     seen = outcome(training.response, log_time=True, labels=training.labels)
     problem = cure_problem(
@@ -190,12 +188,12 @@ def fit_cure(
         _known(fixed, design.columns, scale.columns, family),
         free_shape=family.estimate_shape,
     )
-    maximum, ends = maximise_cure(problem, scores=cov_type != "nonrobust", max_iter=max_iter)
+    maximum, ends = maximise_cure(problem, scores=errors.robust, max_iter=max_iter)
     warn_of(maximum)
     _warn_others(ends, seen.log_jacobian)
     warn_follow_up(training.response)
     return CureParts(
-        **of_maximum(spec, training, family, covariates, columns, maximum, seen, cov_type, groups, sampling),
+        **of_maximum(rows._replace(family=family), maximum, seen, errors),
         ends=np.array([end._replace(log_likelihood=end.log_likelihood + seen.log_jacobian) for end in ends]),
         last=float(training.response.lower.max()),
     )

@@ -27,8 +27,7 @@ class Cure(Kind):
 
     def maximum(self, rows: Rows, asked: FitOptions) -> Any:
         refuse_with_mle(asked)
-        fitter = partial(fit_cure, rows.spec, rows.training, rows.noise, rows.covariates(), rows.columns)
-        return fit_maximum(rows, asked, CureResults, fitter, fixed=asked.fixed)
+        return fit_maximum(rows, asked, CureResults, partial(fit_cure, rows.in_memory), fixed=asked.fixed)
 
     def posterior(self, rows: Rows, asked: FitOptions) -> Any:
         raise SpecError(f"cure= requires maximum likelihood, {NO_POSTERIOR}")

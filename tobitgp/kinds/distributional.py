@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 from scipy.special import expit
 
 from tobitgp.data.absorbed import Columns, as_dense
@@ -25,11 +24,10 @@ from tobitgp.formula.hazard_formula import read_hazards
 from tobitgp.formula.mixed_formula import read_mixed
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.kinds.cure import check_censored, warn_follow_up
-from tobitgp.kinds.fit_arguments import check_covariance, of_maximum, read_values, warn_of
+from tobitgp.kinds.fit_arguments import NONROBUST, CovarianceOptions, FormulaRows, of_maximum, read_values, warn_of
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.likelihoods import Family
 from tobitgp.numerics.roots import profile_end
-from tobitgp.regression.clusters import Clusters
 from tobitgp.regression.mixed_starts import in_order
 from tobitgp.regression.row_search import RowProblem, maximise_rows, row_problem
 from tobitgp.regression.row_starts import row_starts
@@ -179,7 +177,6 @@ class DistributionalParts(LikelihoodParts):
         return np.asarray((slope >= -1e-9 * slope.max(axis=0)).all(axis=0))
 
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
-        assert self.covariates is not None
         training, given = self.rows, self.given | dict(fixed)
         seen = outcome(training.response, log_time=self.family.log_time, labels=training.labels)
         problem = _problem(self.state, self.model, seen, training.design, given)
@@ -189,8 +186,7 @@ class DistributionalParts(LikelihoodParts):
         if not maximum.converged and not self.mixed:  # whose other maxima may be of other components
             starts = row_starts(problem)
             maximum = maximise_rows(problem, [problem.nearest(start), *starts], scores=scores, max_iter=MAX_ITER)
-        read = self.spec, training, self.family, self.covariates, self.facts.names
-        return replace(self, **of_maximum(*read, maximum, seen, "nonrobust", None, False))
+        return replace(self, **of_maximum(FormulaRows.of(self), maximum, seen))
 
     def why_not_nested(self, smaller: LikelihoodParts) -> str:
         apart = isinstance(smaller, DistributionalParts) and self.cured != smaller.cured
@@ -313,32 +309,26 @@ def check_formulas(names: Sequence[str], model: RowModel, family: str) -> None:
 
 
 def fit_rows(
-    spec: ModelSpec,
-    training: TrainingData,
-    family: Family,
-    covariates: pd.DataFrame,
-    columns: Sequence[str],
+    rows: FormulaRows,
     *,
     baseline_of: Callable[..., Baselines] | None = None,
     cured: bool = False,
     formula: str = "",
     fixed: Mapping[str, float] | None = None,
-    cov_type: str = "nonrobust",
-    groups: Clusters | None = None,
-    sampling: bool = False,
+    errors: CovarianceOptions = NONROBUST,
     max_iter: int = MAX_ITER,
 ) -> DistributionalParts:
     """Fit every parameter of the rows by maximum likelihood."""
-    check_covariance(cov_type)
+    training, family = rows.training, rows.family
     if cured:
         check_censored(training.response)
     seen = outcome(training.response, log_time=family.log_time, labels=training.labels)
     state = training.state
-    baseline = None if baseline_of is None else baseline_of(seen, sampling=sampling)
+    baseline = None if baseline_of is None else baseline_of(seen, sampling=errors.sampling)
     model = row_model(family, baseline, cured=cured, formulas=tuple(state.formula_columns))
     problem = _problem(state, model, seen, training.design, fixed)
     starts = row_starts(problem)
-    how: dict[str, Any] = {"scores": cov_type != "nonrobust", "max_iter": max_iter}
+    how: dict[str, Any] = {"scores": errors.robust, "max_iter": max_iter}
     maximum = maximise_rows(problem, starts, **how)
     ordered = in_order(problem, maximum.parameters) if model.components > 1 else None
     if ordered is not None:
@@ -347,7 +337,7 @@ def fit_rows(
     warn_of(maximum)
     if cured:
         warn_follow_up(training.response)
-    made = of_maximum(spec, training, family, covariates, columns, maximum, seen, cov_type, groups, sampling)
+    made = of_maximum(rows, maximum, seen, errors)
     return DistributionalParts(**made, baseline=baseline, formula=formula, last=_last(training))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from tobitgp.data.spellings import FAR
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.given_parameters import check_names, check_unambiguous, read_mapping
-from tobitgp.kinds.likelihood import SIGMA
+from tobitgp.kinds.likelihood import SIGMA, LikelihoodParts
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.families import with_known_shape
 from tobitgp.regression import Maximum, covariance, unidentified
@@ -34,6 +34,39 @@ _COVARIANCES = {
     **dict.fromkeys(("hac", "newey-west"), "; rows of a unit that is followed over time are a cluster"),
     "bootstrap": "; it is a method of the results, bootstrap()",
 }
+
+
+class FormulaRows(NamedTuple):
+    """A formula and its rows in memory, which are to be fitted."""
+
+    spec: ModelSpec
+    training: TrainingData
+    family: Family
+    covariates: pd.DataFrame
+    columns: Sequence[str]  # names of the data's columns
+
+    @classmethod
+    def of(cls, parts: LikelihoodParts) -> Self:
+        """Those of a fit."""
+        assert parts.covariates is not None
+        return cls(parts.spec, parts.rows, parts.family, parts.covariates, parts.facts.names)
+
+
+@dataclass(frozen=True, slots=True)
+class CovarianceOptions:
+    """Which covariance the estimates have."""
+
+    cov_type: str = "nonrobust"
+    groups: Clusters | None = None  # of the rows
+    sampling: bool = False  # whether weights are sampling weights
+
+    @property
+    def robust(self) -> bool:
+        """Whether it requires the scores of the rows."""
+        return self.cov_type != "nonrobust"
+
+
+NONROBUST = CovarianceOptions()
 
 
 def check_covariance(cov_type: Any) -> None:
@@ -102,20 +135,12 @@ def read_values(
 
 
 def of_maximum(
-    spec: ModelSpec,
-    training: TrainingData,
-    family: Family,
-    covariates: pd.DataFrame,
-    columns: Sequence[str],
-    maximum: Maximum,
-    seen: Outcome,
-    cov_type: str,
-    groups: Clusters | None,
-    sampling: bool,
+    rows: FormulaRows, maximum: Maximum, seen: Outcome, errors: CovarianceOptions = NONROBUST
 ) -> dict[str, Any]:
     """Fields of `LikelihoodParts` of rows in memory, whose columns are not centred."""
-    clusters = None if groups is None else groups.beside(training.design.H)
-    robust: dict[str, Any] = {"kind": cov_type, "weight": seen.weight, "groups": clusters}
+    spec, training, family, covariates, columns = rows
+    clusters = None if errors.groups is None else errors.groups.beside(training.design.H)
+    robust: dict[str, Any] = {"kind": errors.cov_type, "weight": seen.weight, "groups": clusters}
     names = named_columns([part.spec for part in training.state.parts], columns)
     return {
         "spec": spec,
@@ -123,13 +148,13 @@ def of_maximum(
         "facts": training.facts(names, covariates),
         "family": family,
         "maximum": maximum,
-        "covariance": covariance(maximum, **robust, sampling=sampling),
+        "covariance": covariance(maximum, **robust, sampling=errors.sampling),
         "unidentified": unidentified(maximum, **robust),
         "centre": np.zeros(len(training.design.columns)),
-        "cov_type": cov_type,
+        "cov_type": errors.cov_type,
         "log_jacobian": seen.log_jacobian,
-        "sampling": sampling and cov_type != "nonrobust",
-        "training": replace(training, stated_sampling=sampling or training.stated_sampling),
+        "sampling": errors.sampling and errors.robust,
+        "training": replace(training, stated_sampling=errors.sampling or training.stated_sampling),
         "covariates": covariates,
     }
 

@@ -15,7 +15,7 @@ from tobitgp.errors import SpecError
 from tobitgp.imports import uncollected
 from tobitgp.inference.search_settings import Step
 from tobitgp.kinds.call import Call, Rows, read_rows
-from tobitgp.kinds.fit_arguments import check_covariance
+from tobitgp.kinds.fit_arguments import CovarianceOptions, check_covariance
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.kinds.progress import progress_bar
 from tobitgp.likelihoods import Family
@@ -114,7 +114,7 @@ def fit_maximum(
     **options: Any,
 ) -> Any:
     """Results of what a fitter finds at a maximum."""
-    how = {"cov_type": asked.cov_type, "max_iter": asked.max_iter, **options}
+    how, robust = {"max_iter": asked.max_iter, **options}, dict[str, Any]()
     gathered = isinstance(rows.read, GatheredData)
     if asked.cov_type != "nonrobust" and (gathered or isinstance(rows.read, PartitionedData)):
         check_covariance(asked.cov_type)
@@ -123,7 +123,10 @@ def fit_maximum(
             "cov_type='nonrobust'."
         )
     if isinstance(rows.read, TrainingData) and not gathered:
-        how |= read_robust(asked.cov_type, clusters or asked.cov_kwds, rows.call.data, rows.read)
+        robust = read_robust(asked.cov_type, clusters or asked.cov_kwds, rows.call.data, rows.read)
+        check_covariance(asked.cov_type)
+    if not isinstance(rows.read, PartitionedData):
+        how["errors"] = CovarianceOptions(asked.cov_type, **robust)
     with breakdown_in_words(), progress_bar(asked.progress) as on_step:
         parts = fitter(**how)
         if gathered:

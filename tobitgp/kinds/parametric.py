@@ -15,15 +15,13 @@ from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.design import DesignState
 from tobitgp.data.linear_columns import INTERCEPT, linear_terms
 from tobitgp.data.outcome import Outcome, outcome
-from tobitgp.data.prepare import TrainingData
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline, make_knots
 from tobitgp.distributions.transformed import TransformedTimes
 from tobitgp.errors import ApproximationWarning, BoundaryWarning, DataError, SpecError, user_level
 from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
-from tobitgp.formula.spec import ModelSpec
 from tobitgp.kinds.distributional import LINKS as LINKS
 from tobitgp.kinds.distributional import hazard_words
-from tobitgp.kinds.fit_arguments import check_covariance, of_maximum, read_values, warn_of
+from tobitgp.kinds.fit_arguments import NONROBUST, CovarianceOptions, FormulaRows, of_maximum, read_values, warn_of
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.regression.clusters import Clusters
@@ -181,7 +179,6 @@ class ParametricParts(LikelihoodParts):
         return replace(LikelihoodParts.without_rows(self), code=None, clusters=None, subject=None)
 
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
-        assert self.covariates is not None
         training, positive = self.rows, [*np.zeros(len(self.columns), dtype=np.bool_), *self.positive]
         seen = outcome(training.response, log_time=True, labels=training.labels)
         known = read_values("fixed", self.given | dict(fixed), self.names, positive)
@@ -189,8 +186,7 @@ class ParametricParts(LikelihoodParts):
         noise, H = self.family.distribution, as_dense(training.design.H)
         model = HazardModel(seen, H, training.design.offset, self.level_columns, noise, self.baseline, known, code)
         maximum = maximise_hazards(model, scores=scores, max_iter=MAX_ITER)
-        read = self.spec, training, self.family, self.covariates, self.facts.names
-        made = of_maximum(*read, maximum, seen, "nonrobust", None, False)
+        made = of_maximum(FormulaRows.of(self), maximum, seen)
         shared = None if code is None else frailties_at(hazard_problem(model), maximum.parameters)
         return replace(self, **made, frailties=shared)
 
@@ -224,32 +220,27 @@ def baseline_names(state: DesignState, names: tuple[str, ...], stratum: str | No
 
 
 def fit_parametric(
-    spec: ModelSpec,
-    training: TrainingData,
+    rows: FormulaRows,
     family: PH,
     written: HazardFormula,
-    covariates: pd.DataFrame,
-    columns: Sequence[str],
     *,
     fixed: Mapping[str, float] | None = None,
     start: Mapping[str, float] | None = None,
-    cov_type: str = "nonrobust",
-    groups: Clusters | None = None,
-    sampling: bool = False,
+    errors: CovarianceOptions = NONROBUST,
     max_iter: int = MAX_ITER,
     frailty: tuple[str, Any] | None = None,
     subject: Any = None,
 ) -> ParametricParts:
     """Fit a parametric baseline with linear terms by maximum likelihood.
 
-    Shapes: groups (n,); ``frailty`` is a column and the group of each row, (n,), ``subject`` whose row it is, (n,).
+    Shapes: ``frailty`` is a column and the group of each row, (n,), ``subject`` whose row it is, (n,).
     """
-    check_covariance(cov_type)
+    training = rows.training
     _check_events(training.response)
-    if frailty is not None and sampling:
+    if frailty is not None and errors.sampling:
         _warn_unit(training.response.weight)
     seen = outcome(training.response, log_time=True, labels=training.labels)
-    baseline, design = baseline_of(family, seen, sampling=sampling), training.design
+    baseline, design = baseline_of(family, seen, sampling=errors.sampling), training.design
     noise, H = FAMILIES[LINKS[family.link]], as_dense(design.H)
     own = baseline_names(training.state, baseline.names, written.stratum)
     code, shared = (None, np.zeros(0)) if frailty is None else pd.factorize(frailty[1], sort=True)
@@ -259,19 +250,20 @@ def fit_parametric(
     places = level_columns(training.state, written.stratum)
     known, begin = (read_values(*each, names, positive) for each in (("fixed", fixed), ("start", start)))
     model = HazardModel(seen, H, design.offset, places, noise.distribution, baseline, known, code)
+    own_clusters = subject is not None and errors.groups is None
     maximum = maximise_hazards(
         model,
-        scores=cov_type != "nonrobust",
+        scores=errors.robust,
         max_iter=max_iter,
         start={i: float(value) for i, value in enumerate(begin) if not np.isnan(value)},
     )
     warn_of(maximum)
-    if subject is not None and cov_type in ("HC0", "HC1"):
+    if subject is not None and errors.cov_type in ("HC0", "HC1"):
         maximum, seen = _by_subjects(maximum, seen, pd.factorize(subject)[0])
     if isinstance(baseline, SplineBaseline):
         _warn_level(baseline, maximum.gamma[: len(own)].reshape(-1, len(places)))
     return ParametricParts(
-        **of_maximum(spec, training, noise, covariates, columns, maximum, seen, cov_type, groups, sampling),
+        **of_maximum(rows._replace(family=noise), maximum, seen, errors),
         last=_last(training.response),
         baseline=baseline,
         formula=written.formula,
@@ -280,7 +272,7 @@ def fit_parametric(
         groups=tuple(x if type(x) in (str, int, float) else str(x) for x in np.asarray(shared).tolist()),
         frailties=None if frailty is None else frailties_at(hazard_problem(model), maximum.parameters),
         code=code,
-        clusters=Clusters.of(pd.factorize(subject)[0]) if groups is None and subject is not None else groups,
+        clusters=Clusters.of(pd.factorize(subject)[0]) if own_clusters else errors.groups,
     )
 
 

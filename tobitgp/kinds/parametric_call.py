@@ -86,7 +86,7 @@ class ParametricHazards(Kind):
             raise SpecError(
                 f"cov_type={asked.cov_type!r} assumes independent rows. With frailty= use cov_type='cluster'."
             )
-        read = rows.spec, rows.training, rows.hazard, rows.written, rows.covariates(), rows.columns
+        read = rows.in_memory, rows.hazard, rows.written
         fitter = partial(fit_parametric, *read, frailty=rows.frailty, subject=rows.subject)
         return fit_maximum(rows, asked, ParametricHazardResults, fitter, clusters, fixed=asked.fixed, start=asked.start)
 

@@ -34,7 +34,7 @@ OF_ONE_CAUSE: tuple[Claim, ...] = (
     Claim(lambda call: is_vectors(call.formula), "vectors_call", "Vectors"),
     Claim(lambda call: is_measured(call.formula), "uncertain_call", "UncertainInput"),
     Claim(lambda call: is_wide(call.formula), "several_call", "Several"),
-    Claim(lambda call: read_mixed(call.formula) is not None, "mixed_call", "MixedRegressions"),
+    Claim(lambda call: read_mixed(call.formula) is not None, "distributional_call", "MixedRegressions"),
     Claim(_has_parameters, "distributional_call", "Distributional"),
     Claim(_has_baseline, "parametric_call", "ParametricHazards"),
     Claim(lambda call: is_boxcox(call.family), "boxcox_call", "PowerTransformation"),

@@ -37,7 +37,7 @@ class Regression(Kind):
         if isinstance(rows.read, PartitionedData):
             fitter: Any = partial(fit_partitions, rows.spec, rows.read, rows.noise, rows.columns)
         else:
-            fitter = partial(fit_regression, rows.spec, rows.read, rows.noise, rows.covariates(), rows.columns)
+            fitter = partial(fit_regression, rows.in_memory)
         return fit_maximum(rows, asked, RegressionResults, fitter, fixed=asked.fixed)
 
     def posterior(self, rows: Rows, asked: FitOptions) -> Any:

@@ -8,64 +8,65 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from tobitgp.data.absorbed import Absorbed, Columns, centred
 from tobitgp.data.linear_columns import LinearState, level_columns, quoted
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.partition import DataPartition, naming
-from tobitgp.data.prepare import PartitionedData, TrainingData
+from tobitgp.data.prepare import PartitionedData
 from tobitgp.data.row_warnings import in_common
 from tobitgp.engines import Store
 from tobitgp.errors import BoundaryWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.kinds.fit_arguments import check_covariance, known_shape, of_maximum, read_fixed, warn_of
+from tobitgp.kinds.fit_arguments import (
+    NONROBUST,
+    CovarianceOptions,
+    FormulaRows,
+    known_shape,
+    of_maximum,
+    read_fixed,
+    warn_of,
+)
 from tobitgp.kinds.likelihood import linear_estimates, scale_estimates
 from tobitgp.kinds.regression import RegressionParts, model_arguments
 from tobitgp.likelihoods import Family
 from tobitgp.regression import covariance, maximise, maximise_partitions, unidentified
-from tobitgp.regression.clusters import Clusters
 from tobitgp.regression.working import Designs, split
 from tobitgp.results.views import named_columns
 from tobitgp.typing import Array, IntArray
 
 
 def fit_regression(
-    spec: ModelSpec,
-    training: TrainingData,
-    family: Family,
-    covariates: pd.DataFrame,
-    columns: Sequence[str],
+    rows: FormulaRows,
     *,
     fixed: Mapping[str, float] | None = None,
-    cov_type: str = "nonrobust",
-    groups: Clusters | None = None,
-    sampling: bool = False,
+    errors: CovarianceOptions = NONROBUST,
     max_iter: int = 200,
 ) -> RegressionParts:
     """Fit a formula without processes by maximum likelihood."""
-    _check(spec, cov_type)
+    _check(rows.spec)
+    training, family = rows.training, rows.family
     linear, scale = training.design.columns, training.design.scale
     family, fixed = known_shape(family, fixed, linear)
     coefficients, gamma = read_fixed(fixed, linear, () if scale is None else scale.columns, family)
-    rows = outcome(training.response, log_time=family.log_time, labels=training.labels)
-    _warn_one_exact(_counts(rows), gamma)
-    centre = _centre(training.state.linear, coefficients, [_weighted_sums(training.design.H, rows.weight)])
+    seen = outcome(training.response, log_time=family.log_time, labels=training.labels)
+    _warn_one_exact(_counts(seen), gamma)
+    centre = _centre(training.state.linear, coefficients, [_weighted_sums(training.design.H, seen.weight)])
     maximum = maximise(
-        rows,
+        seen,
         centred(training.design.H, centre),
         fixed_coefficients=coefficients,
         fixed_gamma=gamma,
-        scores=cov_type != "nonrobust",
+        scores=errors.robust,
         max_iter=max_iter,
         names=linear,
         scale_names=None if scale is None else scale.columns,
-        describe=partial(in_common, covariates),
+        describe=partial(in_common, rows.covariates),
         **model_arguments(training.design, family),
     )
     warn_of(maximum)
-    read = spec, training, family, covariates, columns
-    parts = RegressionParts(**of_maximum(*read, maximum, rows, cov_type, groups, sampling) | {"centre": centre})
+    made = of_maximum(rows._replace(family=family), maximum, seen, errors)
+    parts = RegressionParts(**made | {"centre": centre})
     _warn_blind(parts)
     return parts
 
@@ -77,11 +78,10 @@ def fit_partitions(
     columns: Sequence[str],
     *,
     fixed: Mapping[str, float] | None = None,
-    cov_type: str = "nonrobust",
     max_iter: int = 200,
 ) -> RegressionParts:
     """As :func:`fit_regression`, from sums over the rows of partitions, which stay where they are."""
-    _check(spec, cov_type)
+    _check(spec)
     family, fixed = known_shape(family, fixed, data.columns)
     scale = data.state.scale
     coefficients, gamma = read_fixed(fixed, data.columns, () if scale is None else scale.linear.columns, family)
@@ -119,7 +119,7 @@ def fit_partitions(
     names = named_columns([part.spec for part in data.state.parts], columns)
     facts = data.facts(names)
     V, lost = covariance(maximum), unidentified(maximum)
-    return RegressionParts(spec, data.state, facts, family, maximum, V, lost, centre, cov_type, log_jacobian, llnull)
+    return RegressionParts(spec, data.state, facts, family, maximum, V, lost, centre, "nonrobust", log_jacobian, llnull)
 
 
 def _weighted_sums(H: Columns, weight: Array) -> tuple[Array, float]:
@@ -172,10 +172,9 @@ def _warn_blind(parts: RegressionParts) -> None:
         )
 
 
-def _check(spec: ModelSpec, cov_type: Any) -> None:
+def _check(spec: ModelSpec) -> None:
     if spec.processes:
         raise SpecError(
             f"method='mle' requires a formula without processes, and {spec.processes[0].name} is a process. Use "
             f"method='ep'."
         )
-    check_covariance(cov_type)

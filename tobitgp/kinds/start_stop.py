@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -13,11 +13,17 @@ import pandas as pd
 from tobitgp.data.absorbed import as_dense
 from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.outcome import outcome
-from tobitgp.data.prepare import TrainingData
 from tobitgp.distributions.event_times import Continued
 from tobitgp.errors import DataError, SpecError
-from tobitgp.formula.spec import ModelSpec
-from tobitgp.kinds.fit_arguments import check_covariance, known_shape, of_maximum, read_fixed, warn_of
+from tobitgp.kinds.fit_arguments import (
+    NONROBUST,
+    CovarianceOptions,
+    FormulaRows,
+    known_shape,
+    of_maximum,
+    read_fixed,
+    warn_of,
+)
 from tobitgp.kinds.likelihood import LikelihoodParts, moved_rows
 from tobitgp.likelihoods import Family
 from tobitgp.regression.clusters import Clusters
@@ -45,13 +51,11 @@ class StartStopParts(LikelihoodParts):
             yield "its parts do not belong together"
 
     def again(self, fixed: Mapping[str, float], *, scores: bool = False) -> Self:
-        assert self.covariates is not None
         assert self.code is not None
-        how = {"fixed": self.given | dict(fixed), "cov_type": "HC0" if scores else "nonrobust"}
+        how = {"fixed": self.given | dict(fixed), "errors": CovarianceOptions("HC0" if scores else "nonrobust")}
         start = self.maximum.parameters if scores and not fixed else None
-        read = self.spec, self.rows, self.family, self.covariates, self.facts.names
         subjects = {"id": self.id, "code": pd.factorize(self.code)[0], "with_null": False, "start": start}
-        return _fit(*read, **subjects, **how)  # type: ignore
+        return _fit(FormulaRows.of(self), **subjects, **how)  # type: ignore
 
     def reweighted(self, weight: Array) -> Self:
         assert self.code is not None
@@ -112,18 +116,12 @@ def problem_of(
 
 
 def fit_start_stop(
-    spec: ModelSpec,
-    training: TrainingData,
-    family: Family,
-    covariates: pd.DataFrame,
-    columns: Sequence[str],
+    rows: FormulaRows,
     *,
     id: str,
     subject: npt.NDArray[Any],
     fixed: Mapping[str, float] | None = None,
-    cov_type: str = "nonrobust",
-    groups: Clusters | None = None,
-    sampling: bool = False,
+    errors: CovarianceOptions = NONROBUST,
     max_iter: int = 200,
     with_null: bool = True,
 ) -> StartStopParts:
@@ -131,43 +129,35 @@ def fit_start_stop(
 
     Shapes: subject (n,). Without ``with_null``, the model with an intercept only is fitted when it is requested.
     """
-    check_covariance(cov_type)
-    _check_rows(training.response, subject, training.labels)
-    how: dict[str, Any] = {"fixed": fixed, "cov_type": cov_type, "groups": groups, "sampling": sampling}
-    read = spec, training, family, covariates, columns
-    return _fit(*read, id=id, code=pd.factorize(subject)[0], max_iter=max_iter, with_null=with_null, **how)
+    _check_rows(rows.training.response, subject, rows.training.labels)
+    how: dict[str, Any] = {"fixed": fixed, "errors": errors, "max_iter": max_iter, "with_null": with_null}
+    return _fit(rows, id=id, code=pd.factorize(subject)[0], **how)
 
 
 def _fit(
-    spec: ModelSpec,
-    training: TrainingData,
-    family: Family,
-    covariates: pd.DataFrame,
-    columns: Sequence[str],
+    rows: FormulaRows,
     *,
     id: str,
     code: IntArray,
     fixed: Mapping[str, float] | None,
-    cov_type: str,
-    groups: Clusters | None = None,
-    sampling: bool = False,
+    errors: CovarianceOptions,
     max_iter: int = 200,
     with_null: bool = True,
     start: Array | None = None,
 ) -> StartStopParts:
     """Fit rows that were checked, by a search from ``start`` alone where one is given."""
-    response, design = training.response, training.design
-    family, fixed = known_shape(family, fixed, design.columns)
+    response, design = rows.training.response, rows.training.design
+    family, fixed = known_shape(rows.family, fixed, design.columns)
     histories = histories_of(code, response)
     problem = problem_of(response, histories, design, family, read_fixed(fixed, design.columns, (), family))
-    maximum = maximise_start_stop(problem, scores=cov_type != "nonrobust", max_iter=max_iter, start=start)
+    maximum = maximise_start_stop(problem, scores=errors.robust, max_iter=max_iter, start=start)
     warn_of(maximum)
     llnull = float("nan") if with_null else None
     if with_null and "Intercept" in design.columns:
         llnull = _null(problem, max_iter)
-    read, clusters = (spec, training, family, covariates, columns), _of_subjects(groups, code, len(problem.seen))
+    errors = replace(errors, groups=_of_subjects(errors.groups, code, len(problem.seen)))
     return StartStopParts(
-        **of_maximum(*read, maximum, problem.seen, cov_type, clusters, sampling),
+        **of_maximum(rows._replace(family=family), maximum, problem.seen, errors),
         llnull=llnull,
         id=id,
         subjects=len(problem.seen),

@@ -61,8 +61,7 @@ class StartStop(Kind):
 
     def maximum(self, rows: SubjectRows, asked: FitOptions) -> Any:
         refuse_with_mle(asked)
-        read = rows.spec, rows.training, rows.noise, rows.covariates(), rows.columns
-        fitter = partial(fit_start_stop, *read, id=str(rows.call.id), subject=rows.subject)
+        fitter = partial(fit_start_stop, rows.in_memory, id=str(rows.call.id), subject=rows.subject)
         return fit_maximum(rows, asked, StartStopResults, fitter, fixed=asked.fixed)
 
     def posterior(self, rows: SubjectRows, asked: FitOptions) -> Any:
