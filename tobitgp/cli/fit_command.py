@@ -24,12 +24,11 @@ from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
 from tobitgp.formula.competing_risks import read_causes
 from tobitgp.formula.hazard_formula import read_hazards
-from tobitgp.formula.latent import is_latent, read_latent
-from tobitgp.formula.mixed_formula import read_mixed
+from tobitgp.formula.mixture_formulas import is_vectors, read_mixed, read_vectors
 from tobitgp.formula.mvbind import is_wide, read_wide
 from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.formula.spec import CureSpec, LinearPart, ParameterSpec, ScaleSpec
-from tobitgp.formula.vector_formula import is_vectors, read_vectors
+from tobitgp.formula.unknown_inputs import is_latent, read_latent
 from tobitgp.inference.vi import BOUNDS
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.families import BOXCOX

@@ -9,7 +9,7 @@ from tobitgp.errors import FormulaError
 from tobitgp.formula.formula_terms import split_parts
 from tobitgp.formula.gp import holds_process
 from tobitgp.formula.linear_terms import flatten, spelled
-from tobitgp.formula.parse import one_line, split_sides
+from tobitgp.formula.parse import cut_formula
 from tobitgp.formula.syntax import Syntax, called, is_dot, names_in, read_side
 
 TIME, BAND, EXPOSURE, EVENT, WEIGHT = CELL = ("cell_time", "cell_band", "cell_exposure", "cell_event", "cell_weight")
@@ -65,8 +65,7 @@ class HazardFormula:
 
 def read_hazards(formula: str) -> HazardFormula:
     """Read a formula of proportional hazards."""
-    formula = one_line(formula)
-    before, _, after = split_sides(formula, f"The formula is empty; {_WRITTEN}", f"The formula has no '~'; {_WRITTEN}")
+    formula, before, _, after = cut_formula(formula, _WRITTEN)
     if not before or not after:
         raise FormulaError(f"Both sides of '~' must be given; {_WRITTEN}.", formula)
     right = read_side(formula, after)

@@ -12,7 +12,7 @@ from tobitgp.formula.expressions import is_none
 from tobitgp.formula.formula_terms import split_parts
 from tobitgp.formula.gp import holds_process
 from tobitgp.formula.linear_terms import flatten, read_constant
-from tobitgp.formula.parse import one_line, split_sides
+from tobitgp.formula.parse import cut_formula, one_line, split_sides
 from tobitgp.formula.syntax import Syntax, called, is_dot, names_in, read_side
 
 RESPONSE, LOWER, UPPER, UNIT = STACKED = ("response", "response_lower", "response_upper", "unit")
@@ -78,8 +78,7 @@ def is_wide(formula: object) -> bool:
 
 def read_wide(formula: str, sigma: str | None = None, *, rescor: bool = False) -> Wide:
     """Read a formula of several responses and that of their log sigma; ``rescor`` lets residuals of a row correlate."""
-    formula = one_line(formula)
-    before, _, after = split_sides(formula, f"The formula is empty; {_WRITTEN}", f"The formula has no '~'; {_WRITTEN}")
+    formula, before, _, after = cut_formula(formula, _WRITTEN)
     if not after:
         raise FormulaError("The terms are missing right of '~'; write 1 for the intercepts alone.", formula)
     left, right = read_side(formula, before), read_side(formula, after)

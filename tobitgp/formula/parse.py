@@ -30,10 +30,7 @@ def parse_formula(
     """
     if not isinstance(text, str):
         raise FormulaError(f"A formula is text such as 'y ~ gp(x)', not {type(text).__name__}.")
-    formula = one_line(text)
-    written = "write response ~ terms, as in y ~ gp(x)"
-    empty, no_tilde = f"The formula is empty; {written}", f"The formula has no '~'; {written}"
-    before, tilde, after = split_sides(formula, empty, no_tilde)
+    formula, before, tilde, after = cut_formula(text, "write response ~ terms, as in y ~ gp(x)")
     if not before:
         raise FormulaError("The response is missing left of '~', as in y ~ gp(x).", formula, tilde)
     if not after:
@@ -161,6 +158,12 @@ def as_written(error: FormulaError, formula: str) -> FormulaError:
     if formula.startswith(read[: at + 1]):
         return FormulaError(message, formula, at)
     return FormulaError(message, formula, len(formula) - len(read[at:]) if formula.endswith(read[at:]) else None)
+
+
+def cut_formula(text: str, written: str) -> tuple[str, tuple[Token, ...], int, tuple[Token, ...]]:
+    """A formula of a model on one line, cut at its ``~``; ``written`` says how to write one."""
+    formula = one_line(text)
+    return formula, *split_sides(formula, f"The formula is empty; {written}", f"The formula has no '~'; {written}")
 
 
 def split_sides(formula: str, empty: str, no_tilde: str) -> tuple[tuple[Token, ...], int, tuple[Token, ...]]:

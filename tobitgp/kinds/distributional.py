@@ -21,7 +21,7 @@ from tobitgp.distributions.response import RowDistributions
 from tobitgp.distributions.row_models import BaselineModel, CureModel, NoiseModel, RowModel
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.hazard_formula import read_hazards
-from tobitgp.formula.mixed_formula import read_mixed
+from tobitgp.formula.mixture_formulas import read_mixed
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.kinds.cure import check_censored, warn_follow_up
 from tobitgp.kinds.fit_arguments import NONROBUST, CovarianceOptions, FormulaRows, of_maximum, read_values, warn_of

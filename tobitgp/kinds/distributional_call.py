@@ -11,7 +11,7 @@ from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, We
 from tobitgp.distributions.mixed_rows import LOCATION, parameters_of_components
 from tobitgp.errors import SpecError
 from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
-from tobitgp.formula.mixed_formula import MixedFormula, read_mixed
+from tobitgp.formula.mixture_formulas import MixedFormula, read_mixed
 from tobitgp.formula.parse import parse_parameter_formula
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.kinds.call import Call, Rows, read_rows

@@ -11,7 +11,7 @@ import pandas as pd
 from tobitgp.data.sources import refuse_partitioned
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula import parse_formula
-from tobitgp.formula.latent import LatentFormula, read_latent
+from tobitgp.formula.unknown_inputs import LatentFormula, read_latent
 from tobitgp.kinds.call import Call
 from tobitgp.kinds.kind import Kind
 from tobitgp.kinds.local_bound import INDUCING, MOST_ITERATIONS, STARTS, TOLERANCE, local_bound, reporter, units

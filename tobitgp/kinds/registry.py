@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from tobitgp.formula.latent import is_latent
-from tobitgp.formula.mixed_formula import read_mixed
+from tobitgp.formula.mixture_formulas import is_vectors, read_mixed
 from tobitgp.formula.mvbind import is_wide
-from tobitgp.formula.uncertain import is_measured
-from tobitgp.formula.vector_formula import is_vectors
+from tobitgp.formula.unknown_inputs import is_latent, is_measured
 from tobitgp.kinds.call import Call
 from tobitgp.kinds.cause_columns import written_causes
 from tobitgp.kinds.kind import Claim

@@ -10,7 +10,7 @@ import numpy as np
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.sources import refuse_partitioned
 from tobitgp.errors import ConvergenceWarning, DataError, SpecError, user_level
-from tobitgp.formula.uncertain import measured_term
+from tobitgp.formula.unknown_inputs import measured_term
 from tobitgp.kinds.call import Call, Rows, read_rows
 from tobitgp.kinds.kind import Kind
 from tobitgp.kinds.local_bound import MOST_ITERATIONS, TOLERANCE, local_bound, reporter, units

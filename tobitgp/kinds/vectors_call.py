@@ -15,7 +15,7 @@ from tobitgp.data.sources import refuse_partitioned
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, DataError, SpecError, user_level
 from tobitgp.formula import parse_formula
-from tobitgp.formula.vector_formula import VectorFormula, read_vectors
+from tobitgp.formula.mixture_formulas import VectorFormula, read_vectors
 from tobitgp.inference.search_settings import Step
 from tobitgp.kinds.call import Call
 from tobitgp.kinds.kind import Kind

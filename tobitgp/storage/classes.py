@@ -20,10 +20,10 @@ from tobitgp.data.training_summary import ColumnFacts, Facts
 from tobitgp.distributions.baselines import GompertzBaseline, SplineBaseline, WeibullBaseline
 from tobitgp.errors import SpecError
 from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
-from tobitgp.formula.latent import LatentFormula, read_latent
+from tobitgp.formula.mixture_formulas import VectorFormula, read_vectors
 from tobitgp.formula.mvbind import Wide, read_wide
 from tobitgp.formula.spec import GPTerm, LinearPart, ModelSpec
-from tobitgp.formula.vector_formula import VectorFormula, read_vectors
+from tobitgp.formula.unknown_inputs import LatentFormula, read_latent
 from tobitgp.inference import EPUpdates, LaplaceUpdates, VIUpdates
 from tobitgp.inference.assembly import GPModel
 from tobitgp.inference.feature_layout import Layout, Place

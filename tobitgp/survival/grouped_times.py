@@ -17,7 +17,7 @@ from tobitgp.errors import DataError, FormulaError, SpecError, user_level
 from tobitgp.formula.formula_terms import split_parts
 from tobitgp.formula.functions import nearest
 from tobitgp.formula.linear_terms import flatten
-from tobitgp.formula.parse import as_written, one_line, split_sides
+from tobitgp.formula.parse import as_written, cut_formula, one_line
 from tobitgp.formula.syntax import called, is_dot, read_side
 from tobitgp.model import Model
 from tobitgp.report.group_curves import Seen
@@ -213,8 +213,7 @@ def _split(formula: str) -> tuple[str, tuple[str, ...]]:
     """The formula with ``1`` instead of the groups, and the columns of the groups."""
     if not isinstance(formula, str):
         raise FormulaError(f"A formula must be text, e.g. 'Surv(time, event) ~ sex', not {type(formula).__name__}.")
-    formula = one_line(formula)
-    before, _, after = split_sides(formula, f"The formula is empty; {_WRITTEN}", f"The formula has no '~'; {_WRITTEN}")
+    formula, before, _, after = cut_formula(formula, _WRITTEN)
     if not before or not after:
         raise FormulaError(f"Both sides of '~' must be there; {_WRITTEN}.", formula)
     right = read_side(formula, after)

@@ -11,8 +11,8 @@ from tobitgp.data.arrays import Design
 from tobitgp.data.design import DesignState
 from tobitgp.data.table import column_names
 from tobitgp.errors import DataError
-from tobitgp.formula.latent import LatentFormula
 from tobitgp.formula.parse import parse_formula
+from tobitgp.formula.unknown_inputs import LatentFormula
 from tobitgp.latent.collapsed_bound import ResponseEnds
 from tobitgp.latent.latent_rows import LatentProcesses
 from tobitgp.latent.weighted_points import WeightedPoints

@@ -14,10 +14,10 @@ from tobitgp.data.design import DesignState, learn_design
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.table import read_table
 from tobitgp.data.training_summary import Facts, facts_of, measure_facts
-from tobitgp.formula.latent import LatentFormula
 from tobitgp.formula.mvbind import Wide
 from tobitgp.formula.parse import parse_formula
 from tobitgp.formula.spec import ModelSpec
+from tobitgp.formula.unknown_inputs import LatentFormula
 from tobitgp.latent.collapsed_bound import ResponseEnds
 from tobitgp.latent.latent_rows import LatentProcesses
 from tobitgp.likelihoods import Family, resolve_family

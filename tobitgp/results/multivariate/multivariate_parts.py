@@ -14,10 +14,10 @@ from tobitgp.data.arrays import Design, join
 from tobitgp.data.design import DesignState
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import Facts, measure_facts
-from tobitgp.formula.latent import LatentFormula
+from tobitgp.formula.mixture_formulas import VectorFormula
 from tobitgp.formula.mvbind import LOWER, RESPONSE, UPPER, Wide
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.formula.vector_formula import VectorFormula
+from tobitgp.formula.unknown_inputs import LatentFormula
 from tobitgp.kinds.process import ProcessParts
 from tobitgp.likelihoods import Family
 from tobitgp.results.fit import Fit

@@ -15,10 +15,10 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.data.table import column_names, read_table
 from tobitgp.data.training_summary import Facts, measure_facts
 from tobitgp.errors import DataError
+from tobitgp.formula.mixture_formulas import VectorFormula
 from tobitgp.formula.mvbind import Wide
 from tobitgp.formula.parse import parse_formula
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.formula.vector_formula import VectorFormula
 from tobitgp.kinds.mixture import MixtureParts, Tried
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, MixtureFit
 from tobitgp.mixture.evidence_bound import MixtureState, Points

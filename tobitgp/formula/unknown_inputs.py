@@ -1,4 +1,4 @@
-"""``mvbind(y1, y2) ~ gp(latent(2))``: responses whose processes have inputs that are not known."""
+"""Processes over inputs that are not known, ``gp(latent(2))``, or were measured with errors, ``gp(x, se=sx)``."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from tobitgp.errors import FormulaError
 from tobitgp.formula.formula_terms import split_parts
 from tobitgp.formula.mvbind import Wide, read_wide
-from tobitgp.formula.parse import one_line, split_sides
+from tobitgp.formula.parse import cut_formula
+from tobitgp.formula.spec import GPTerm, ModelSpec
 from tobitgp.formula.syntax import Syntax, called, read_side
 
 _LATENT = re.compile(r"\bgp\s*\(\s*latent\s*\(")
+_MEASURED = re.compile(r"\bgp\s*\((?:[^()]|\([^()]*\))*[(,\s]se\s*=(?!=)")
 _WRITTEN = "write mvbind(y1, y2, y3) ~ gp(latent(2))"
 MOST = 20
 
@@ -40,8 +42,7 @@ def is_latent(formula: object) -> bool:
 
 def read_latent(formula: str) -> LatentFormula:
     """Read a formula of several responses over latent coordinates."""
-    formula = one_line(formula)
-    _, middle, after = split_sides(formula, f"The formula is empty; {_WRITTEN}", f"The formula has no '~'; {_WRITTEN}")
+    formula, _, middle, after = cut_formula(formula, _WRITTEN)
     right = read_side(formula, after)
     node, _ = split_parts(right)
     if called(node) != "gp" or not isinstance(node, ast.Call):
@@ -62,3 +63,21 @@ def _read_dimensions(syntax: Syntax, gp: ast.Call) -> int:
     if not 1 <= number.value <= MOST:
         raise FormulaError(f"latent({number.value}) has a number from 1 to {MOST}.", syntax.formula)
     return int(number.value)
+
+
+def is_measured(formula: object) -> bool:
+    """Whether a formula has an input with standard errors."""
+    return isinstance(formula, str) and _MEASURED.search(formula) is not None
+
+
+def measured_term(spec: ModelSpec) -> GPTerm:
+    """The process over the measured input, which is the only term."""
+    if spec.mixture is not None or len(spec.gps) != 1 or spec.linear != "1" or spec.offsets:
+        raise FormulaError(
+            "gp(x, se=) must be the only term on the right-hand side; the intercept is always included: "
+            "write y ~ gp(x, se=sx).",
+            spec.formula,
+        )
+    if spec.truncation is not None:
+        raise FormulaError("truncate() is not supported with gp(x, se=). Leave it out.", spec.formula)
+    return spec.gps[0]
