@@ -24,7 +24,7 @@ from tobitgp.formula.hazard_formula import read_hazards
 from tobitgp.formula.mixture_formulas import read_mixed
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.kinds.cure import check_censored, warn_follow_up
-from tobitgp.kinds.fit_arguments import NONROBUST, CovarianceOptions, FormulaRows, of_maximum, read_values, warn_of
+from tobitgp.kinds.fit_arguments import CovarianceOptions, FormulaRows, of_maximum, read_values, warn_of
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.likelihoods import Family
 from tobitgp.numerics.roots import profile_end
@@ -315,7 +315,7 @@ def fit_rows(
     cured: bool = False,
     formula: str = "",
     fixed: Mapping[str, float] | None = None,
-    errors: CovarianceOptions = NONROBUST,
+    errors: CovarianceOptions,
     max_iter: int = MAX_ITER,
 ) -> DistributionalParts:
     """Fit every parameter of the rows by maximum likelihood."""

@@ -21,7 +21,7 @@ from tobitgp.errors import ApproximationWarning, BoundaryWarning, DataError, Spe
 from tobitgp.formula.hazard_formula import HazardFormula, read_hazards
 from tobitgp.kinds.distributional import LINKS as LINKS
 from tobitgp.kinds.distributional import hazard_words
-from tobitgp.kinds.fit_arguments import NONROBUST, CovarianceOptions, FormulaRows, of_maximum, read_values, warn_of
+from tobitgp.kinds.fit_arguments import CovarianceOptions, FormulaRows, of_maximum, read_values, warn_of
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.regression.clusters import Clusters
@@ -226,7 +226,7 @@ def fit_parametric(
     *,
     fixed: Mapping[str, float] | None = None,
     start: Mapping[str, float] | None = None,
-    errors: CovarianceOptions = NONROBUST,
+    errors: CovarianceOptions,
     max_iter: int = MAX_ITER,
     frailty: tuple[str, Any] | None = None,
     subject: Any = None,

@@ -15,15 +15,7 @@ from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.outcome import outcome
 from tobitgp.distributions.event_times import Continued
 from tobitgp.errors import DataError, SpecError
-from tobitgp.kinds.fit_arguments import (
-    NONROBUST,
-    CovarianceOptions,
-    FormulaRows,
-    known_shape,
-    of_maximum,
-    read_fixed,
-    warn_of,
-)
+from tobitgp.kinds.fit_arguments import CovarianceOptions, FormulaRows, known_shape, of_maximum, read_fixed, warn_of
 from tobitgp.kinds.likelihood import LikelihoodParts, moved_rows
 from tobitgp.likelihoods import Family
 from tobitgp.regression.clusters import Clusters
@@ -121,17 +113,12 @@ def fit_start_stop(
     id: str,
     subject: npt.NDArray[Any],
     fixed: Mapping[str, float] | None = None,
-    errors: CovarianceOptions = NONROBUST,
-    max_iter: int = 200,
-    with_null: bool = True,
+    errors: CovarianceOptions,
+    max_iter: int,
 ) -> StartStopParts:
-    """Fit by maximum likelihood.
-
-    Shapes: subject (n,). Without ``with_null``, the model with an intercept only is fitted when it is requested.
-    """
+    """Fit by maximum likelihood; ``subject`` (n,) is that of each row."""
     _check_rows(rows.training.response, subject, rows.training.labels)
-    how: dict[str, Any] = {"fixed": fixed, "errors": errors, "max_iter": max_iter, "with_null": with_null}
-    return _fit(rows, id=id, code=pd.factorize(subject)[0], **how)
+    return _fit(rows, id=id, code=pd.factorize(subject)[0], fixed=fixed, errors=errors, max_iter=max_iter)
 
 
 def _fit(
@@ -145,7 +132,10 @@ def _fit(
     with_null: bool = True,
     start: Array | None = None,
 ) -> StartStopParts:
-    """Fit rows that were checked, by a search from ``start`` alone where one is given."""
+    """Fit rows that were checked, by a search from ``start`` alone where one is given.
+
+    Without ``with_null``, the model with an intercept only is fitted when it is requested.
+    """
     response, design = rows.training.response, rows.training.design
     family, fixed = known_shape(rows.family, fixed, design.columns)
     histories = histories_of(code, response)
