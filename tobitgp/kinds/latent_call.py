@@ -25,11 +25,10 @@ from tobitgp.method_settings import read_whole
 from tobitgp.numerics.linear_algebra import breakdown_in_words
 from tobitgp.numerics.sampling import generator
 from tobitgp.options import FitOptions
-from tobitgp.results.latent.latent_parts import LatentParts, latent_spec, response_facts
+from tobitgp.results.latent.latent_parts import LatentParts, latent_spec
 from tobitgp.results.latent.latent_results import LatentResults
 from tobitgp.results.multivariate.multivariate_parts import ResponseRows
 from tobitgp.results.multivariate.stacked_rows import read_responses
-from tobitgp.results.views import named_columns
 from tobitgp.typing import Array
 
 _ALONE = "is not supported with gp(latent(...))."
@@ -103,11 +102,6 @@ def _parts(
     start = LatentProcesses(state.inducing, state.scales, posterior_weights(state.psi, own, state.scales))
     near = start.refined(state.inputs, own)
     processes = near.refined(near.infer(own), own)
-    columns, seen = list(rows.rows.data.columns), rows.rows.seen
-    facts = [
-        response_facts(one, named_columns([spec], columns), len(rows.rows.data))
-        for spec, one in zip(rows.spec.each, seen, strict=True)
-    ]
     return LatentParts(
         rows.over,
         centre,
@@ -120,7 +114,7 @@ def _parts(
         np.array([float(each.converged) for each in found]),
         divergence(processes.infer(own)).mean(axis=0),
         rows.counts["dropped"],
-        tuple(one.learned for one in seen),
-        tuple(facts),
+        tuple(one.learned for one in rows.rows.seen),
+        rows.rows.facts_of_each(rows.spec.each),
         rows.rows,
     )

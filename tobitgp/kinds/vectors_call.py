@@ -27,12 +27,11 @@ from tobitgp.method_value import spelled
 from tobitgp.mixture import EMCM
 from tobitgp.mixture.vector_fit import VectorFit, fit_vectors
 from tobitgp.options import FitOptions
-from tobitgp.results.latent.latent_parts import gaussian, response_facts
+from tobitgp.results.latent.latent_parts import gaussian
 from tobitgp.results.multivariate.multivariate_parts import ResponseRows
 from tobitgp.results.multivariate.stacked_rows import SeenResponse, read_responses
 from tobitgp.results.vectors.vector_parts import VectorParts, vector_rows, vector_spec
 from tobitgp.results.vectors.vector_results import VectorMixtureResults
-from tobitgp.results.views import named_columns
 from tobitgp.typing import Array
 
 _ALONE = "is not supported with mixtures of vectors."
@@ -86,16 +85,9 @@ class Vectors(Kind):
         best, tried = found[int(np.argmin(bic))], None
         if len(numbers) > 1:
             tried = Tried("bic", np.array(numbers), bic, np.array([one.converged for one in found]))
-        columns, seen = list(rows.rows.data.columns), rows.rows.seen
-        facts = [
-            response_facts(one, named_columns([spec], columns), len(rows.rows.data))
-            for spec, one in zip(rows.spec.each, seen, strict=True)
-        ]
-        learned = tuple(one.learned for one in seen)
-        dropped = int((~kept).sum())
-        parts = VectorParts(
-            rows.over, best, method, total, dropped, learned, tuple(facts), tried, None, rows.rows, rows.weight
-        )
+        read, dropped = rows.rows, int((~kept).sum())
+        learned, facts = tuple(one.learned for one in read.seen), read.facts_of_each(rows.spec.each)
+        parts = VectorParts(rows.over, best, method, total, dropped, learned, facts, tried, None, read, rows.weight)
         results = VectorMixtureResults(parts)
         if not best.converged:
             warnings.warn(results._search_message, ConvergenceWarning, stacklevel=user_level())

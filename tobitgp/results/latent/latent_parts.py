@@ -10,21 +10,24 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.design import DesignState, learn_design
+from tobitgp.data.design import DesignState
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.table import read_table
-from tobitgp.data.training_summary import Facts, facts_of, measure_facts
+from tobitgp.data.training_summary import Facts
 from tobitgp.formula.mvbind import Wide
-from tobitgp.formula.parse import parse_formula
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.formula.unknown_inputs import LatentFormula
 from tobitgp.latent.collapsed_bound import ResponseEnds
 from tobitgp.latent.latent_rows import LatentProcesses
 from tobitgp.likelihoods import Family, resolve_family
 from tobitgp.results.latent.coordinates import CoordinateState, RowCoordinates
-from tobitgp.results.multivariate.multivariate_parts import ResponseRows, ResponsesTogether, SeveralSpec, spec_fields
-from tobitgp.results.multivariate.response_view import Learned, count_kinds
-from tobitgp.results.multivariate.stacked_rows import SeenResponse
+from tobitgp.results.multivariate.multivariate_parts import (
+    ResponseRows,
+    ResponsesTogether,
+    SeveralSpec,
+    learn_alone,
+    spec_fields,
+)
+from tobitgp.results.multivariate.response_view import Learned
 from tobitgp.results.views import Source
 from tobitgp.typing import Array
 
@@ -148,27 +151,16 @@ class LatentParts(ResponsesTogether):
         return tuple(self._response(j, facts, learned) for j, (facts, learned) in known)
 
     def _response(self, j: int, facts: Facts, learned: Learned) -> LatentResponse:
-        spec = parse_formula(self.wide.formulas[j], None, None)
-        spec = replace(spec, response=replace(spec.response, kind=learned[0], duration=learned[1]))
-        own = learn_design(spec, None, read_table(pd.DataFrame(index=range(1)), []))
+        spec, own = learn_alone(self.wide.formulas[j], learned)
         kept = {field.name: getattr(own, field.name) for field in fields(DesignState)}
         state = CoordinateState(**kept, coordinates=self.coordinates, response=j)
         found = LatentResponse(spec, state, facts, self.family)
         if self.read is None:
             return found
-        training = self._training(state, self.read.seen[j])
-        return replace(found, training=training, covariates=pd.DataFrame(index=training.index[training.kept]))
-
-    def _training(self, state: CoordinateState, seen: SeenResponse) -> TrainingData:
-        """Rows of which something is known of a response."""
-        assert self.read is not None
-        n, at = len(self.read.data), seen.rows
-        kept = np.zeros(n, dtype=np.bool_)
-        kept[at] = True
+        at = self.read.seen[j].rows
         design = state.design(ResponseEnds(*(end[at] for end in self.read.ends)))
-        counts = count_kinds(seen.response) | {"dropped": n - len(at)}
-        measured = measure_facts(seen.response, ())
-        return TrainingData(state, measured, counts, seen.response, design, self.read.data.index, kept)
+        training = self.read.training(j, state, design)
+        return replace(found, training=training, covariates=pd.DataFrame(index=training.index[training.kept]))
 
     def without_rows(self) -> LatentParts:
         """Parts that answer the same about new rows."""
@@ -185,9 +177,3 @@ def gaussian() -> Family:
     found = resolve_family("gaussian")
     assert isinstance(found, Family)
     return found
-
-
-def response_facts(seen: SeenResponse, names: list[str], n: int) -> Facts:
-    """What is remembered of the values of a response in n rows."""
-    counts = count_kinds(seen.response) | {"dropped": n - len(seen.rows)}
-    return facts_of(measure_facts(seen.response, ()), counts, names, {})

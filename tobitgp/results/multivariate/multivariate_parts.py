@@ -11,20 +11,22 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.arrays import Design, join
-from tobitgp.data.design import DesignState
+from tobitgp.data.design import DesignState, learn_design
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.training_summary import Facts, measure_facts
+from tobitgp.data.table import read_table
+from tobitgp.data.training_summary import Facts, facts_of, measure_facts
 from tobitgp.formula.mixture_formulas import VectorFormula
 from tobitgp.formula.mvbind import LOWER, RESPONSE, UPPER, Wide
+from tobitgp.formula.parse import parse_formula
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.formula.unknown_inputs import LatentFormula
 from tobitgp.kinds.process import ProcessParts
 from tobitgp.likelihoods import Family
 from tobitgp.results.fit import Fit
 from tobitgp.results.multivariate.response_estimates import ResponseEstimates
-from tobitgp.results.multivariate.response_view import Learned, view_response, with_rows
+from tobitgp.results.multivariate.response_view import Learned, count_kinds, view_response, with_rows
 from tobitgp.results.multivariate.stacked_rows import SeenResponse, Stack, WideEnds, ends_of
-from tobitgp.results.views import COUNTS, Source
+from tobitgp.results.views import COUNTS, Source, named_columns
 from tobitgp.typing import Array
 
 
@@ -39,6 +41,25 @@ class ResponseRows:
     def ends(self) -> WideEnds:
         """Ends (n, J) of what is known about the responses, on their scale."""
         return ends_of(self.seen, len(self.data))
+
+    def _counts(self, seen: SeenResponse) -> dict[str, int]:
+        """Number of values of a response of each kind, and of rows without one."""
+        return count_kinds(seen.response) | {"dropped": len(self.data) - len(seen.rows)}
+
+    def training(self, j: int, state: DesignState, design: Design) -> TrainingData:
+        """Rows of which something is known of a response, without groups."""
+        seen, kept = self.seen[j], np.zeros(len(self.data), dtype=np.bool_)
+        kept[seen.rows] = True
+        facts, index = measure_facts(seen.response, ()), self.data.index
+        return TrainingData(state, facts, self._counts(seen), seen.response, design, index, kept)
+
+    def facts_of_each(self, each: Sequence[ModelSpec]) -> tuple[Facts, ...]:
+        """What is remembered of the values of responses (J,) without covariates."""
+        columns = list(self.data.columns)
+        return tuple(
+            facts_of(measure_facts(seen.response, ()), self._counts(seen), named_columns([spec], columns), {})
+            for spec, seen in zip(each, self.seen, strict=True)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +83,13 @@ def spec_fields(wide: Wide, each: tuple[ModelSpec, ...]) -> dict[str, Any]:
     first = {field.name: getattr(each[0], field.name) for field in fields(ModelSpec)}
     label = replace(each[0].response, label=f"mvbind({', '.join(wide.labels)})")
     return first | {"formula": wide.formula, "response": label, "each": each}
+
+
+def learn_alone(formula: str, learned: Learned) -> tuple[ModelSpec, DesignState]:
+    """The formula of a response without covariates, and its state."""
+    spec, (kind, duration) = parse_formula(formula, None, None), learned
+    spec = replace(spec, response=replace(spec.response, kind=kind, duration=duration))
+    return spec, learn_design(spec, None, read_table(pd.DataFrame(index=range(1)), []))
 
 
 class ResponsesTogether(Source):

@@ -10,10 +10,8 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.design import learn_design
-from tobitgp.data.prepare import TrainingData
-from tobitgp.data.table import column_names, read_table
-from tobitgp.data.training_summary import Facts, measure_facts
+from tobitgp.data.table import column_names
+from tobitgp.data.training_summary import Facts
 from tobitgp.errors import DataError
 from tobitgp.formula.mixture_formulas import VectorFormula
 from tobitgp.formula.mvbind import Wide
@@ -27,9 +25,15 @@ from tobitgp.mixture.mixture_rows import MixtureUnits
 from tobitgp.mixture.vector_fit import VectorFit
 from tobitgp.mixture.vector_information import parameter_covariance, parameter_names, parameter_values
 from tobitgp.mixture.vector_rows import VectorRows
-from tobitgp.results.multivariate.multivariate_parts import ResponseRows, ResponsesTogether, SeveralSpec, spec_fields
-from tobitgp.results.multivariate.response_view import Learned, count_kinds
-from tobitgp.results.multivariate.stacked_rows import SeenResponse, WideEnds, ends_of, read_responses
+from tobitgp.results.multivariate.multivariate_parts import (
+    ResponseRows,
+    ResponsesTogether,
+    SeveralSpec,
+    learn_alone,
+    spec_fields,
+)
+from tobitgp.results.multivariate.response_view import Learned
+from tobitgp.results.multivariate.stacked_rows import WideEnds, ends_of, read_responses
 from tobitgp.typing import Array, BoolArray, Frame
 
 _GAUSSIAN = "gaussian"
@@ -114,13 +118,12 @@ class VectorParts(ResponsesTogether):
         return tuple(self._response(j) for j in range(len(self.labels)))
 
     def _response(self, j: int) -> MixtureParts:
-        spec, (kind, duration) = parse_formula(self.wide.alone(j), None, None), self.learned[j]
-        spec = replace(spec, response=replace(spec.response, kind=kind, duration=duration))
-        state = learn_design(spec, None, read_table(pd.DataFrame(index=range(1)), []))
+        spec, state = learn_alone(self.wide.alone(j), self.learned[j])
         found = MixtureParts(spec, state, self.facts_of_each[j], self._marginal(j), self.tried, self._covariance_of(j))
         if self.read is None:
             return found
-        training = self._training(found, self.read.seen[j])
+        design, _ = state.replay(self.read.data.iloc[self.read.seen[j].rows])
+        training = self.read.training(j, state, design)
         covariates = pd.DataFrame(index=training.index[training.kept])
         return replace(found, training=training, covariates=covariates)
 
@@ -157,16 +160,6 @@ class VectorParts(ResponsesTogether):
 
     def _kinds_of(self, j: int) -> tuple[str, ...]:
         return "weight", f"mean[{self.labels[j]}]", f"sd[{self.labels[j]}]"
-
-    def _training(self, found: MixtureParts, seen: SeenResponse) -> TrainingData:
-        assert self.read is not None
-        data = self.read.data
-        kept = np.zeros(len(data), dtype=np.bool_)
-        kept[seen.rows] = True
-        design, _ = found.state.replay(data.iloc[seen.rows])
-        counts = count_kinds(seen.response) | {"dropped": len(data) - len(seen.rows)}
-        measured = measure_facts(seen.response, ())
-        return TrainingData(found.state, measured, counts, seen.response, design, data.index, kept)
 
     def ends_in(self, new: Frame) -> WideEnds:
         """Ends (n, D) of what new rows show of the responses, NaN where nothing; columns may be missing."""
