@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,9 @@ from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.seen import LeftOutRows
 from tobitgp.results import column_effects, figures, joint_draws, standardise
 from tobitgp.results.averages import DrawnAverages, Population, Sought
-from tobitgp.results.counterfactuals import Change, ChangedRows
+from tobitgp.results.counterfactuals import STEP, Change, ChangedRows
 from tobitgp.results.drawn_averages import averages_of_draws
-from tobitgp.results.effect_questions import Effect, EffectRequest
+from tobitgp.results.effect_questions import ROUNDING, Effect, EffectRequest, inside
 from tobitgp.results.joint import JointPosterior
 from tobitgp.results.latent.judged_rows import JudgedRows
 from tobitgp.results.latent.without_errors import BoundMaximum
@@ -25,11 +26,16 @@ from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.predict import check_level
 from tobitgp.results.ratios import Contrasts
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
-from tobitgp.results.uncertain.uncertain_draws import JointMeasured, MeasuredDraws, asked_nodes, seen_rows
-from tobitgp.results.uncertain.uncertain_effects import measured_effect
+from tobitgp.results.uncertain.uncertain_draws import (
+    JointMeasured,
+    MeasuredDraws,
+    asked_nodes,
+    measured_nodes,
+    seen_rows,
+)
 from tobitgp.results.uncertain.uncertain_parts import UncertainParts
 from tobitgp.results.words import Words
-from tobitgp.typing import Frame
+from tobitgp.typing import Array, Frame
 
 
 class UncertainInputResults(BoundMaximum, JudgedRows):
@@ -113,7 +119,7 @@ class UncertainInputResults(BoundMaximum, JudgedRows):
         return MeasuredDraws.of(self._parts, draws, rng, question)
 
     def _effect(self, change: Change, rows: ChangedRows, asked: EffectRequest, *, averaged: bool) -> Effect:
-        return measured_effect(self._parts, change, rows, asked)
+        return _measured_effect(self._parts, change, rows, asked)
 
     def _differences(self, contrasts: Contrasts) -> Linear:
         assert contrasts.rows is not None
@@ -192,3 +198,34 @@ class UncertainInputResults(BoundMaximum, JudgedRows):
     plot_effect = figures.plot_effect
     plot_forest = figures.plot_forest
     plot_residuals = figures.plot_residuals
+
+
+def _measured_effect(parts: UncertainParts, change: Change, rows: ChangedRows, asked: EffectRequest) -> Effect:
+    """See :func:`tobitgp.results.process.process_effects.process_effect`; linearised in the weights of features.
+
+    Inputs are averaged over in every row.
+    """
+    share = rows.weight * change.multiplier(by_share=asked.by_share) / change.width
+    question, q = asked.question(False, rows), parts.processes.posterior
+    value, size, gradient = 0.0, 0.0, np.zeros(q.w.shape[1])
+    ends: list[tuple[Array, Array]] = []
+    unit = parts.scale * float(parts.processes.scales.sd[0])
+    for sign, design in ((1.0, change.high), (-1.0, change.low)):
+        nodes, at = measured_nodes(parts, design), parts.rows_at(design)
+        number, (_, x) = asked.of_all(question, nodes), at.nodes()
+        value += sign * float(number @ share)
+        size = max(size, float(np.abs(number) @ np.abs(share)))
+        for j, x_j in enumerate(x):
+            h = STEP * float(np.hypot(nodes.sd[j], nodes.sigma[j]).max())
+            moves = (np.where(np.arange(len(x))[:, None] == j, move, 0.0) for move in (h, -h))
+            up, down = (asked.of_all(question, replace(nodes, mean=nodes.mean + move)) for move in moves)
+            gradient += sign * unit * (at.features(x_j)[0].T @ (share * (up - down) / (2.0 * h)))
+        if asked.split:
+            mass, mean = inside(nodes, rows.limits, 1)
+            ends.append((mass[0], mean[0]))
+    intensive = np.full(1, np.nan)
+    if asked.split:
+        (mass, mean), (mass_low, mean_low) = ends
+        intensive = np.array([(0.5 * (mass + mass_low) * (mean - mean_low)) @ share])
+    variance = np.array([gradient @ q.B_inverse[0] @ gradient])
+    return Effect(np.array([value]), variance, intensive, np.ones(1), rounding=ROUNDING * size)
