@@ -56,36 +56,7 @@ class CauseRefits:
 
 
 def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:
-    """Approximate change of the estimates of all causes when a row is added: one Newton step.
-
-    Parameters
-    ----------
-    scaled : bool
-        Divide changes by standard errors (dfbetas).
-
-    Returns
-    -------
-    DataFrame
-        In the units of the estimates, positive ones as logarithms: a row for each row of the training data, columns
-        ``(cause, parameter)``.
-
-    Raises
-    ------
-    SpecError
-        If the fit holds no training rows, or a cause has not converged or was not fitted by maximum likelihood.
-
-    References
-    ----------
-    (REG9) and (CR1) of the theory pages.
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> lung = tg.datasets.load("lung").assign(cause=lambda d: d["event"] * (1 + (d["age"] > 65)))
-    >>> res = tg.fit("Surv(time, cause) ~ sex", lung, family="weibull")
-    >>> res.influence()[(2, "sex")].abs().nlargest(1).round(3).tolist()
-    [0.037]
-    """
+    """See :meth:`tobitgp.RegressionResults.influence`; columns are ``(cause, parameter)``, by (CR1)."""
     found = {cause: fit.influence(scaled=scaled) for cause, fit in results.parts.fits.items()}
     return pd.concat(found, axis=1, names=["cause", None])
 

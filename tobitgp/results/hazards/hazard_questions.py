@@ -20,37 +20,7 @@ from tobitgp.results.predict import check_level
 
 
 def group_effects(results: Fit, term: str | None = None, *, interval: float | None = 0.95) -> pd.DataFrame:
-    """Random effects on the log hazard, a row for each coefficient of each group of the training data.
-
-    Parameters
-    ----------
-    term : str, optional
-        A random effect, e.g. ``"re(hospital)"``; by default all.
-    interval : float or None
-        Probability of the equal-tailed interval, or None for no interval.
-
-    Returns
-    -------
-    DataFrame
-        Index ``(term, level)``; columns ``estimate, se, lower, upper``, on the scale of the log hazard.
-
-    Raises
-    ------
-    SpecError
-        If the model has no such random effects, or for an interval outside (0, 1).
-
-    References
-    ----------
-    (RAN1) of the theory pages.
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> lung = tg.datasets.load("lung").dropna(subset=["inst"])
-    >>> res = tg.fit("Surv(time, event) ~ sex + (1 | inst)", lung, family="ph")
-    >>> res.group_effects().columns.tolist()
-    ['estimate', 'se', 'lower', 'upper']
-    """
+    """See :meth:`tobitgp.GPResults.group_effects`; effects are on the scale of the log hazard, (RAN1)."""
     if results.parts.estimated:
         raise SpecError("This model has no random effects.")
     found = group_table(results.parts.cells, term, interval)

@@ -153,73 +153,14 @@ def prsquared(results: Fit) -> float:
 
 
 def profile_interval(results: Fit, name: str, alpha: float = 0.05) -> tuple[float, float]:
-    """Interval of a log hazard ratio, or the log hazard of a band, by the profile likelihood.
-
-    Parameters
-    ----------
-    name : str
-        One of ``params``.
-    alpha : float
-        Significance level: the interval has probability ``1 - alpha``.
-
-    Returns
-    -------
-    tuple of float
-        Lower and upper end on the scale of the log hazard; infinite where the likelihood falls no further.
-
-    Raises
-    ------
-    UnavailableError, SpecError
-        For a posterior, an unknown name, an ``alpha`` outside (0, 1), or a fit that holds no training rows.
-
-    References
-    ----------
-    (ECO3) of the theory pages.
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> family = tg.PH("piecewise", bands=[200, 400])
-    >>> res = tg.fit("Surv(time, event) ~ sex", tg.datasets.load("lung"), family=family, method="mle")
-    >>> [round(end, 2) for end in res.profile_interval("sex")]
-    [-0.86, -0.2]
-    """
+    """See :meth:`tobitgp.RegressionResults.profile_interval`; ends are on the scale of the log hazard."""
     cells = RegressionResults(cells_at_maximum(results.parts, "profile_interval()"))
     lower, upper = cells.profile_interval(name, alpha)
     return -upper, -lower
 
 
 def lr_test(results: Fit, other: Any) -> WaldResults:
-    """Likelihood ratio test against a smaller model of the same rows, bands and strata.
-
-    Parameters
-    ----------
-    other : HazardResults
-        By maximum likelihood, nested in this one: with fewer free parameters.
-
-    Returns
-    -------
-    WaldResults
-        With ``statistic, pvalue, df``, dimensionless numbers.
-
-    Raises
-    ------
-    UnavailableError, SpecError
-        For a posterior; if ``other`` is not nested in this fit, or a fit holds no training rows.
-
-    References
-    ----------
-    S. S. Wilks (1938), The large-sample distribution of the likelihood ratio for testing composite hypotheses, *Annals
-    of Mathematical Statistics* 9, 60-62.
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> data, how = tg.datasets.load("lung"), {"family": tg.PH("piecewise", bands=[200, 400]), "method": "mle"}
-    >>> larger = tg.fit("Surv(time, event) ~ sex + age", data, **how)
-    >>> larger.lr_test(tg.fit("Surv(time, event) ~ sex", data, **how)).df
-    1
-    """
+    """See :meth:`tobitgp.RegressionResults.lr_test`; both fits have the same bands of time and strata."""
     larger, smaller = results.parts, getattr(other, "parts", None)
     if smaller is None or not isinstance(other, type(results)):
         raise SpecError(
@@ -241,35 +182,7 @@ def lr_test(results: Fit, other: Any) -> WaldResults:
 def bootstrap(
     results: Fit, n: int = 999, groups: Any = None, statistic: Any = None, *, rng: Any = None
 ) -> BootstrapResults:
-    """Draw rows, or whole clusters of them, again and fit each time, with the same bands of time.
-
-    Parameters
-    ----------
-    n, groups, statistic, rng
-        As for :meth:`RegressionResults.bootstrap`.
-
-    Returns
-    -------
-    BootstrapResults
-        Log hazard ratios and log hazards of the bands, or the statistic in its units.
-
-    Raises
-    ------
-    UnavailableError, SpecError, DataError
-        For a posterior; for start-stop rows without ``groups``; otherwise as for :meth:`RegressionResults.bootstrap`.
-
-    References
-    ----------
-    (ECO4) and (ECO5) of the theory pages.
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> family = tg.PH("piecewise", bands=[200, 400])
-    >>> res = tg.fit("Surv(time, event) ~ sex", tg.datasets.load("lung"), family=family, method="mle")
-    >>> res.bootstrap(20, rng=1).draws.shape
-    (20, 4)
-    """
+    """See :meth:`tobitgp.RegressionResults.bootstrap`; bands of time stay the same, start-stop rows need ``groups``."""
     cells_at_maximum(results.parts, "bootstrap()")
     if results._of_subjects and groups is None:
         raise SpecError("bootstrap() must draw all rows of a subject together. Give groups=, the subject of each row.")
@@ -277,35 +190,7 @@ def bootstrap(
 
 
 def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:
-    """Approximate change of every estimate when a row is added: one Newton step.
-
-    Parameters
-    ----------
-    scaled : bool
-        Divide changes by standard errors (dfbetas).
-
-    Returns
-    -------
-    DataFrame
-        On the scale of the log hazard: a row for each row of the training data, a column for each parameter.
-
-    Raises
-    ------
-    UnavailableError, SpecError
-        For a posterior, and if the fit holds no training rows or has not converged.
-
-    References
-    ----------
-    T. M. Therneau and P. M. Grambsch, *Modeling Survival Data* (2000), section 7.1; (REG9) of the theory pages.
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> family = tg.PH("piecewise", bands=[200, 400])
-    >>> res = tg.fit("Surv(time, event) ~ sex", tg.datasets.load("lung"), family=family, method="mle")
-    >>> res.influence(scaled=True)["sex"].abs().nlargest(1).round(2).tolist()
-    [0.23]
-    """
+    """See :meth:`tobitgp.RegressionResults.influence`; changes are on the scale of the log hazard."""
     parts = results.parts
     cells = cells_at_maximum(parts, "influence()")
     if not cells.maximum.converged:

@@ -133,38 +133,9 @@ class ParametricHazardResults(LikelihoodResults):
         return table.set_axis(pd.Index(list(parts.groups), name=parts.frailty))
 
     def proportionality(self, *, terms: bool = True) -> pd.DataFrame:
-        """Test whether coefficients change over time, as :meth:`HazardResults.proportionality` does.
+        """See :meth:`tobitgp.HazardResults.proportionality`; the link is that of hazards, and rows are right-censored.
 
         With ``cov_type="cluster"`` and sampling weights, residuals are added up within clusters.
-
-        Parameters
-        ----------
-        terms : bool
-            Whether a term is tested as a whole, or each of its columns alone.
-
-        Returns
-        -------
-        DataFrame
-            A row for each linear term, or column, and ``GLOBAL`` for all; columns ``chisq, df, p``, dimensionless
-            numbers.
-
-        Raises
-        ------
-        SpecError
-            With another link than that of hazards, left- or interval-censored rows, without a linear column, or if the
-            fit holds no training rows.
-
-        References
-        ----------
-        P. M. Grambsch and T. M. Therneau (1994), Proportional hazards tests and diagnostics based on weighted
-        residuals, *Biometrika* 81, 515-526; (PH4) and (PH11) of the theory pages.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family=tg.PH("weibull"))
-        >>> bool((res.proportionality()["p"] > 0.05).all())
-        True
         """
         parts = self._parts
         if parts.link != "hazard":
@@ -241,33 +212,7 @@ class ParametricHazardResults(LikelihoodResults):
     plot_forest = figures.plot_forest
 
     def plot(self, *, interval: float | None = 0.95) -> Any:
-        """Hazard of a row with typical covariates, in each stratum.
-
-        Parameters
-        ----------
-        interval : float or None
-            Probability of the bands.
-
-        Returns
-        -------
-        matplotlib axes
-
-        Raises
-        ------
-        SpecError
-            If the fit holds no training rows, or for an interval outside (0, 1).
-
-        References
-        ----------
-        (PH5) and (PH7) of the theory pages.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family=tg.PH("spline"))
-        >>> res.plot().get_ylabel()
-        'hazard'
-        """
+        """See :meth:`tobitgp.HazardResults.plot`; a hazard for each stratum, of a row with typical covariates."""
         from tobitgp.report.hazard_summary import typical_rows
 
         return self.plot_hazard(df=typical_rows(self._parts), interval=interval)
