@@ -75,7 +75,6 @@ class Fit(Protocol):
     def _names(self) -> list[str]: ...
     @property
     def _family_in_words(self) -> str: ...
-    def __getitem__(self, name: Any) -> Any: ...
     @property
     def method(self) -> str:
         """Name of the method that fitted."""
@@ -98,7 +97,7 @@ class Fit(Protocol):
     def llf(self) -> float:
         """Maximised log likelihood."""
 
-    def _posterior(self, asked: Asked, *, bands: bool) -> Nodes | Estimates: ...
+    def _criterion(self) -> tuple[str, str]: ...
     def _log_noise(self, asked: Asked) -> tuple[Array, Array]: ...
 
     _whats_of: str
@@ -133,7 +132,6 @@ class Fit(Protocol):
     def _make_elpd(self, by: str, draws: int, rng: Rng, method: str = "auto") -> Elpd: ...
     def _k_hat(self, draws: int, rng: Rng) -> KHat: ...
     def _draws(self, draws: int, rng: Rng, question: str) -> Draws: ...
-    def _findings(self, rng: Any) -> Iterator[Finding | RawTest]: ...
     def _row_tests(self, rng: Any) -> Iterator[Finding | RawTest]: ...
     def _predicted_below(self, df: Frame, rows: Scored, y: Array) -> Array: ...
     def _tails(self, asked: Asked) -> Tails: ...
@@ -155,35 +153,7 @@ class Fit(Protocol):
         """Data and estimates of the fit."""
 
     @property
-    def _linear(self) -> Linear: ...
-    @property
-    def _rest(self) -> Any: ...
-    @property
     def _has_ratios(self) -> bool: ...
-
-    if TYPE_CHECKING:  # what only some kinds have
-
-        @property
-        def log_evidence(self) -> float:
-            """Log evidence."""
-
-        @property
-        def log_evidence_integrated(self) -> float:
-            """Log evidence, integrated over hyper-parameters."""
-
-        @property
-        def elbo(self) -> float:
-            """Evidence lower bound."""
-
-        @property
-        def llnull(self) -> float:
-            """Log likelihood of the null model."""
-
-        @property
-        def _search(self) -> pd.DataFrame: ...
-        @property
-        def cells(self) -> Fit:
-            """Fit of the parts of rows."""
 
     def _estimates(self, kind: CovKind | None) -> tuple[Linear, Any]: ...
     def _testable(self, kind: CovKind | None) -> tuple[Any, Sequence[str]]: ...
@@ -222,3 +192,54 @@ class Fit(Protocol):
     @property
     def bic(self) -> float:
         """Schwarz' criterion."""
+
+    if TYPE_CHECKING:  # what only some kinds have
+
+        def __getitem__(self, name: Any) -> Any:
+            raise AttributeError
+
+        def _posterior(self, asked: Asked, *, bands: bool) -> Nodes | Estimates:
+            raise AttributeError
+
+        def _likelihoods(self, rows: Scored) -> Array:
+            raise AttributeError
+
+        def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
+            raise AttributeError
+
+        @property
+        def _linear(self) -> Linear:
+            raise AttributeError
+
+        @property
+        def _rest(self) -> Any:
+            raise AttributeError
+
+        @property
+        def _search(self) -> pd.DataFrame:
+            raise AttributeError
+
+        @property
+        def log_evidence(self) -> float:
+            """Log evidence."""
+            raise AttributeError
+
+        @property
+        def log_evidence_integrated(self) -> float:
+            """Log evidence, integrated over hyper-parameters."""
+            raise AttributeError
+
+        @property
+        def elbo(self) -> float:
+            """Evidence lower bound."""
+            raise AttributeError
+
+        @property
+        def llnull(self) -> float:
+            """Log likelihood of the null model."""
+            raise AttributeError
+
+        @property
+        def cells(self) -> Fit:
+            """Fit of the parts of rows."""
+            raise AttributeError

@@ -14,8 +14,6 @@ from tobitgp.diagnostics import calibration_figures, validation
 from tobitgp.diagnostics import check as checks
 from tobitgp.diagnostics.elpd import Elpd
 from tobitgp.diagnostics.k_hat import KHat
-from tobitgp.diagnostics.residual_tests import Finding, RawTest
-from tobitgp.diagnostics.training_draws import Draws
 from tobitgp.distributions.event_times import JoinedDraws
 from tobitgp.distributions.response import RowDistributions
 from tobitgp.errors import SpecError
@@ -48,6 +46,7 @@ from tobitgp.results.averages import Averages, Population, Sought
 from tobitgp.results.comparable import Subject, subject_of
 from tobitgp.results.counterfactuals import Change, ChangedRows
 from tobitgp.results.effect_questions import Effect, EffectRequest
+from tobitgp.results.fit import Fit
 from tobitgp.results.interfaces import broom, classical_tests, row_values, second_summary
 from tobitgp.results.joint import DRAWN, JointPosterior
 from tobitgp.results.parameter_estimates import CovKind, Linear, with_tested
@@ -61,13 +60,18 @@ from tobitgp.results.survival import TimeRows, Times
 from tobitgp.results.terms import Term
 from tobitgp.results.views import COUNTS, ModelData, ModelView, plain_text
 from tobitgp.results.why_not import WHY_NOT, known_facts, missing_attribute, reason_of, unavailable
-from tobitgp.results.words import Words
 from tobitgp.typing import Array, Frame
 
 _NO_LIKELIHOOD = "\n  llf, aic and bic are NaN for a posterior; compare fits by log_evidence"
 
 
-class Results:
+if TYPE_CHECKING:  # at run time, the reason for what a kind lacks is given by `__getattr__`
+    _Base = Fit
+else:
+    _Base = object
+
+
+class Results(_Base):
     """A fit of any kind. Each kind states what it was made of and found; questions are functions of the fit."""
 
     _parts: Any
@@ -338,91 +342,7 @@ class Results:
 
     _kind: str  # one of `why_not.KINDS`
 
-    if TYPE_CHECKING:  # what each kind states, and what only some kinds have
-
-        def _criterion(self) -> tuple[str, str]:
-            """Criterion of comparisons of the fit, and its value in words."""
-
-        @property
-        def method(self) -> str:
-            """Name of the method that fitted."""
-
-        @property
-        def evidence_kind(self) -> str:
-            """Criterion of comparisons of the fit."""
-
-        @property
-        def converged(self) -> bool:
-            """Whether a maximum was found."""
-
-        @property
-        def _search_message(self) -> str:
-            """How the search ended, and what to try where it did not converge."""
-
-        @property
-        def df_model(self) -> float:
-            """Number of parameters."""
-
-        @property
-        def llf(self) -> float:
-            """Maximised log likelihood."""
-
-        def _posterior(self, asked: Asked, *, bands: bool) -> Nodes | Estimates:
-            """Distribution of the response in rows; ``bands`` if standard errors will be requested."""
-
-        def _draws(self, draws: int, rng: Rng, question: str) -> Draws:
-            """Draws from the posterior, or from the normal distribution of the estimates."""
-
-        def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
-            """Diagnostics of this kind of fit; tests share one level with those of the residuals."""
-
-        def _likelihoods(self, rows: Scored) -> Array:
-            """Log likelihoods (m,) of new rows."""
-
-        def _without_rows(self) -> Any:
-            """The fit without its training rows, as workers are sent it."""
-
-        @property
-        def _linear(self) -> Linear:
-            """Linear coefficients."""
-
-        @property
-        def _rest(self) -> Any:
-            """Parameters other than linear coefficients, on the scale on which they are reported."""
-
-        def _words(self, alpha: float, kind: CovKind | None = None) -> Words:
-            """Contents of the summary."""
-
-        @property
-        def log_evidence(self) -> float:
-            """Log evidence."""
-
-        @property
-        def log_evidence_integrated(self) -> float:
-            """Log evidence, integrated."""
-
-        @property
-        def elbo(self) -> float:
-            """Evidence lower bound."""
-
-        @property
-        def llnull(self) -> float:
-            """Log likelihood of the null model."""
-
-        @property
-        def fit_history(self) -> pd.DataFrame:
-            """Stages of the search."""
-
-        @property
-        def _search(self) -> pd.DataFrame: ...
-
-        @property
-        def cells(self) -> Results:
-            """Fit of the parts of rows."""
-
-        def __getitem__(self, name: Any) -> Any: ...
-
-    else:
+    if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             """Explain why this kind of fit lacks a method of other kinds."""
