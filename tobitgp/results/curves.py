@@ -201,7 +201,6 @@ def predict_hazard(
     return _curve(results, "hazard", df, times, conditional_after, interval, exclude, id)
 
 
-@reads_frames
 def is_time(results: Fit) -> bool:
     """Whether the response is a time: by ``Surv(...)``, or by a family of positive values, that of components too."""
     family: Any = results.parts.family

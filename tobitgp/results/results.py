@@ -83,6 +83,7 @@ class Results(_Base):
     _about_latent = False  # whether the response, or its logarithm, is the latent value plus noise of a scale
     _averages_warn = False  # whether averages themselves warn of times beyond the follow-up
     _no_mean = ""  # why times have no mean, where they have none
+    _no_ratio = ""  # why no ratio of hazards or odds is the same at all times, where none is
 
     _knows_null = False  # whether summaries show `llnull`, which takes another fit where it is not known
     _figure = "plot"  # the figure that shows the fit
@@ -133,6 +134,8 @@ class Results(_Base):
 
     def _ratio_kind(self) -> RatioKind:
         """The ratio of hazards or odds that is the same at all times."""
+        if self._no_ratio:
+            raise SpecError(self._no_ratio)
         return family_ratio(self._parts)
 
     def _term_tests(self) -> Iterator[tuple[str, TermTest]]:

@@ -341,6 +341,7 @@ class CompetingRisksResults(Results):
         return None if seen is None else float(seen.time.max())
 
     _whats = ("median", "quantile", "prob")
+    _drawn = ("uncensored", "conditional")
     _whats_of = " for the first event; use res[cause].predict() for a single cause"
 
     def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
@@ -384,10 +385,6 @@ class CompetingRisksResults(Results):
         part = replace(times, which=times.which[rows.asked.usable[known.usable]])
         below = -np.expm1(part.survive(np.clip(y, 0.0, last)[:, None])[:, 0])
         return np.where(np.isposinf(y), 1.0, below)
-
-    @property
-    def _drawn(self) -> tuple[str, ...]:
-        return ("uncensored", "conditional")
 
     def _sample(self, new: Frame | None, draws: int, what: str, exclude: Any, rng: Rng) -> tuple[Asked, Array]:
         stream, asked = generator(rng), self._ask(new, exclude)

@@ -216,14 +216,12 @@ class HazardResults(Results):
     def _n_free(self) -> float:
         return float(self.cells._n_free)
 
-    @property
-    def _has_ratios(self) -> bool:
-        return True
-
     # -- what questions need ------------------------------------------------------------------------------------------
 
     _whats_of = " for proportional hazards"
     _whats = ("median", "quantile", "prob", "latent", "terms")
+    _drawn = ("uncensored", "latent", "conditional")
+    _has_ratios = True
 
     def _times(self, asked: Asked) -> HazardTimes:
         """Times of rows, up to the last exit."""
@@ -283,10 +281,6 @@ class HazardResults(Results):
     def _joint(self) -> JointHazards:
         assert self._parts.covariates is not None
         return JointHazards(self._parts, self._parts.covariates)
-
-    @property
-    def _drawn(self) -> tuple[str, ...]:
-        return ("uncensored", "latent", "conditional")
 
     def _sample(self, new: Frame | None, draws: int, what: str, exclude: Any, rng: Rng) -> tuple[Asked, Array]:
         asked, known = ask(self._parts, new, exclude), None

@@ -10,16 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.errors import SpecError
 from tobitgp.kinds.boxcox import BoxCoxParts, in_own_unit
 from tobitgp.kinds.likelihood import scale_estimates
 from tobitgp.numerics.sampling import draw_quantiles
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
-from tobitgp.results import figures
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.parameter_estimates import Transformed
-from tobitgp.results.ratios import RatioKind
 from tobitgp.results.rows import Asked, ask
 from tobitgp.results.summary_notes import (
     DISTRIBUTION,
@@ -131,6 +128,10 @@ class BoxCoxResults(LikelihoodResults):
     _location_words = "mean"
     _whats_of = " for family='boxcox'"
     _whats = WHATS
+    _drawn = ("uncensored", "conditional")
+    _has_ratios = False
+    _no_ratio = NO_RATIO
+    _knows_null = True
 
     @property
     def _reported(self) -> BoxCoxParts:
@@ -155,10 +156,6 @@ class BoxCoxResults(LikelihoodResults):
     mass_beyond = mass_beyond
 
     @property
-    def _has_ratios(self) -> bool:
-        return False
-
-    @property
     def fit_history(self) -> pd.DataFrame:
         """Profile of the log likelihood at the powers that the search met: columns ``power, log_likelihood``."""
         assert self._parts.profile is not None
@@ -169,15 +166,6 @@ class BoxCoxResults(LikelihoodResults):
     ) -> list[dict[str, Array]]:
         posterior = self._posterior(asked, bands=se or level is not None)
         return [statistics_from_zero(posterior, question, level, se=se) for question in questions]
-
-    def _ratio_kind(self) -> RatioKind:
-        raise SpecError(NO_RATIO)
-
-    @property
-    def _drawn(self) -> tuple[str, ...]:
-        return ("uncensored", "conditional")
-
-    _knows_null = True
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
         p, k = len(self._columns), len(self._names)
@@ -196,6 +184,3 @@ class BoxCoxResults(LikelihoodResults):
             formulas=scale_formula(self),
             errors="from the observed information, with the power estimated",
         )
-
-    plot = figures.plot
-    plot_forest = figures.plot_forest

@@ -15,11 +15,10 @@ from tobitgp.kinds.distributional import DistributionalParts
 from tobitgp.kinds.likelihood import estimates_of_rows
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
-from tobitgp.results import curves, figures
+from tobitgp.results import curves
 from tobitgp.results.averages import Estimated, Population, Sought
 from tobitgp.results.likelihood import cure_questions
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
-from tobitgp.results.ratios import RatioKind
 from tobitgp.results.rows import Asked
 from tobitgp.results.summary_notes import (
     DISTRIBUTION,
@@ -74,6 +73,10 @@ class CureResults(LikelihoodResults):
     _parts: CureParts | DistributionalParts
     _never = True
     _no_mean = "where some are cured the mean time is infinite"
+    _no_ratio = (
+        "In a cure model no hazard ratio is the same at all times. Use predict_hazard(...) for two rows to "
+        "get both hazards over time."
+    )
 
     def __init__(self, parts: CureParts | DistributionalParts, *, uncured: bool = False):
         self._parts = parts
@@ -93,12 +96,6 @@ class CureResults(LikelihoodResults):
         found = pd.DataFrame(self._parts.ends, columns=list(ENDS)).astype({"iterations": int, "converged": bool})
         found.insert(0, "stage", [f"start {i + 1}" for i in range(len(found))])
         return found
-
-    def _ratio_kind(self) -> RatioKind:
-        raise SpecError(
-            "In a cure model no hazard ratio is the same at all times. Use predict_hazard(...) for two rows to "
-            "get both hazards over time."
-        )
 
     # -- the cured ----------------------------------------------------------------------------------------------------
 
@@ -157,16 +154,14 @@ class CureResults(LikelihoodResults):
 
     _by_restricted_means = True
     _location_words = "mean up to the end of follow-up"
+    _figure = "plot_survival"
     _whats_of = " for a cure model"
     _whats = ("median", "latent", "quantile", "prob", "cured", "sigma", "terms")
+    _drawn = ("uncensored", "latent", "conditional")
 
     @property
     def _own_questions(self) -> dict[str, Callable[[], Question]]:
         return {"cured": being_cured}
-
-    @property
-    def _drawn(self) -> tuple[str, ...]:
-        return ("uncensored", "latent", "conditional")
 
     def _averages(self, population: Population, sought: Sought) -> Estimated:
         if sought.what == "mean":
@@ -207,6 +202,3 @@ class CureResults(LikelihoodResults):
     cured_fraction = cure_questions.cured_fraction
     profile_cured = cure_questions.profile_cured
     predict_cured = cure_questions.predict_cured
-    plot = figures.plot
-    _figure = "plot_survival"
-    plot_forest = figures.plot_forest

@@ -6,11 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tobitgp.data.linear_columns import INTERCEPT
-from tobitgp.errors import SpecError
 from tobitgp.kinds.distributional import DistributionalParts
-from tobitgp.results import figures
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
-from tobitgp.results.ratios import RatioKind
 from tobitgp.results.summary_notes import (
     DISTRIBUTION,
     ParameterGroup,
@@ -60,12 +57,10 @@ class DistributionalResults(LikelihoodResults):
 
     _kind = "distributional"
     _parts: DistributionalParts
-
-    def _ratio_kind(self) -> RatioKind:
-        raise SpecError(
-            "If parameters other than the location differ between rows, no ratio of hazards is the same at all "
-            "times. Use predict_hazard(...) for two rows to get both hazards over time."
-        )
+    _no_ratio = (
+        "If parameters other than the location differ between rows, no ratio of hazards is the same at all "
+        "times. Use predict_hazard(...) for two rows to get both hazards over time."
+    )
 
     @property
     def _has_ratios(self) -> bool:
@@ -85,9 +80,6 @@ class DistributionalResults(LikelihoodResults):
             [*row_notes(self), *noted("coefficients", notes_of_logs(parts))],
             formulas=parts.formula_texts,
         )
-
-    plot = figures.plot
-    plot_forest = figures.plot_forest
 
 
 def groups_of_formulas(parts: DistributionalParts, headings: Mapping[str, str] = _NONE) -> list[ParameterGroup]:

@@ -354,6 +354,8 @@ class LikelihoodResults(Results):
     marginal_effects = column_effects.marginal_effects
     get_margeff = column_effects.marginal_effects
     k_hat = validation.k_hat
+    plot = figures.plot
+    plot_forest = figures.plot_forest
     plot_terms = figures.plot_terms
     plot_effect = figures.plot_effect
     plot_residuals = figures.plot_residuals

@@ -11,11 +11,9 @@ from scipy.special import softmax
 from tobitgp.distributions.mixed_rows import LOCATION, ODDS, MixedModel, MixedRows, parameters_of_components
 from tobitgp.errors import SpecError
 from tobitgp.kinds.distributional import DistributionalParts
-from tobitgp.results import figures
 from tobitgp.results.likelihood.distributional_results import groups_of_formulas, notes_of_logs
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.prediction import predict_table
-from tobitgp.results.ratios import RatioKind
 from tobitgp.results.rows import Asked, ask, response_of_rows
 from tobitgp.results.summary_notes import ParameterGroup, likelihood_words, model_title, row_notes
 from tobitgp.results.words import Words, noted
@@ -64,6 +62,11 @@ class MixedRegressionResults(LikelihoodResults):
     _parts: DistributionalParts
     _whats = ("median", "latent", "uncensored", "observed", "conditional", "component", "quantile", "prob")
     _whats_of = " for a mixture of regressions"
+    _has_ratios = False
+    _no_ratio = (
+        "In a mixture of regressions no ratio of hazards is the same at all times. Use predict_hazard() for "
+        "hazards over time."
+    )
 
     @property
     def _written(self) -> str:
@@ -74,16 +77,6 @@ class MixedRegressionResults(LikelihoodResults):
             if len(texts) == 1 and "" not in texts:
                 given = {each: text for each, text in given.items() if each not in own} | {name: texts.pop()}
         return f"{self.formula.strip()}, formulas={given}" if given else self.formula.strip()
-
-    def _ratio_kind(self) -> RatioKind:
-        raise SpecError(
-            "In a mixture of regressions no ratio of hazards is the same at all times. Use predict_hazard() for "
-            "hazards over time."
-        )
-
-    @property
-    def _has_ratios(self) -> bool:
-        return False
 
     @property
     def n_components(self) -> int:
@@ -201,6 +194,3 @@ class MixedRegressionResults(LikelihoodResults):
             [*row_notes(self), *noted("coefficients", notes_of_logs(parts)), *noted("parameters", [_ODDS])],
             formulas={label: text for label, text in parts.formula_texts.items() if not label.startswith(LOCATION)},
         )
-
-    plot = figures.plot
-    plot_forest = figures.plot_forest

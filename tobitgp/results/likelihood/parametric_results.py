@@ -168,10 +168,7 @@ class ParametricHazardResults(LikelihoodResults):
     _location_words = "mean up to the end of follow-up"
     _whats_of = " for a parametric baseline"
     _whats = ("median", "quantile", "prob", "uncensored", "latent", "conditional", "terms")
-
-    @property
-    def _drawn(self) -> tuple[str, ...]:
-        return ("uncensored", "latent", "conditional")
+    _drawn = ("uncensored", "latent", "conditional")
 
     def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
         found = predict_table(self, new, what, **options)
@@ -209,9 +206,7 @@ class ParametricHazardResults(LikelihoodResults):
         """Log hazards (n,) of the training rows but for the baseline."""
         return self._parts.predictors(self._parts.rows.design)[0]
 
-    plot_forest = figures.plot_forest
-
-    def plot(self, *, interval: float | None = 0.95) -> Any:
+    def plot(self, *, interval: float | None = 0.95) -> Any:  # type: ignore[override]
         """See :meth:`tobitgp.HazardResults.plot`; a hazard for each stratum, of a row with typical covariates."""
         from tobitgp.report.hazard_summary import typical_rows
 

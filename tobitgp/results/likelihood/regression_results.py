@@ -16,7 +16,6 @@ from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.kinds.regression import RegressionParts, log_ratios
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.regression.deviance_residuals import deviance
-from tobitgp.results import figures
 from tobitgp.results.interfaces import leverage, row_values
 from tobitgp.results.likelihood import marginaleffects
 from tobitgp.results.likelihood.accelerated_paths import along_regression
@@ -108,8 +107,6 @@ class RegressionResults(LikelihoodResults):
     def _without_rows(self) -> Any:
         return type(self)(replace(self._parts, training=None, covariates=None))
 
-    plot = figures.plot
-    plot_forest = figures.plot_forest
     to_marginaleffects = marginaleffects.to_marginaleffects
 
     deviance = property(row_values.deviance)

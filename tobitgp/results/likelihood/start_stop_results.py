@@ -12,14 +12,12 @@ import pandas as pd
 from tobitgp.data.values import counted
 from tobitgp.errors import SpecError
 from tobitgp.kinds.start_stop import StartStopParts, histories_of
-from tobitgp.results import figures
 from tobitgp.results.hazards.cells import AtRisk
 from tobitgp.results.likelihood import marginaleffects
 from tobitgp.results.likelihood.accelerated_paths import along_regression
 from tobitgp.results.likelihood.likelihood_results import LikelihoodResults
 from tobitgp.results.likelihood.regression_results import estimated_slopes, regression_words
 from tobitgp.results.paths import Paths, check_order, read_subjects
-from tobitgp.results.ratios import RatioKind
 from tobitgp.results.rows import Asked, Scores, read_scored
 from tobitgp.results.survival import Times
 from tobitgp.results.words import Words, noted
@@ -70,6 +68,12 @@ class StartStopResults(LikelihoodResults):
     _kind = "start-stop"
     _parts: StartStopParts
     _knows_null = True
+    _drawn = ("uncensored", "latent")
+    _no_ratio = (
+        "If covariates change, the ratio of hazards depends on the time and on the past: in this model it "
+        "is exp(-coef) at the moment of a change and differs later. Use predict_hazard(df, times, id=...) "
+        "for hazards along a path, or family='ph' for constant ratios."
+    )
 
     @property
     def df_model(self) -> float:
@@ -87,13 +91,6 @@ class StartStopResults(LikelihoodResults):
     def _units(self) -> IntArray | None:
         return self._parts.code
 
-    def _ratio_kind(self) -> RatioKind:
-        raise SpecError(
-            "If covariates change, the ratio of hazards depends on the time and on the past: in this model it "
-            "is exp(-coef) at the moment of a change and differs later. Use predict_hazard(df, times, id=...) "
-            "for hazards along a path, or family='ph' for constant ratios."
-        )
-
     def _scores(self, df: Frame, scoring_method: str) -> Scores:
         if scoring_method != "log_likelihood":
             return super()._scores(df, scoring_method)
@@ -105,10 +102,6 @@ class StartStopResults(LikelihoodResults):
         y = parts.given_past(histories, parts.predictors(asked.design))
         values = y.log_likelihood(seen.lower, seen.upper, *parts.windows(seen))
         return Scores(asked.usable, seen.lower, seen.upper, seen.entry, values)
-
-    @property
-    def _drawn(self) -> tuple[str, ...]:
-        return ("uncensored", "latent")
 
     def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
         raise SpecError(
@@ -126,6 +119,4 @@ class StartStopResults(LikelihoodResults):
     def _residuals(self) -> dict[str, Callable[[Asked], Array]]:
         return {"deviance": lambda asked: self._tails(asked).deviance()}
 
-    plot = figures.plot
-    plot_forest = figures.plot_forest
     to_marginaleffects = marginaleffects.to_marginaleffects

@@ -17,7 +17,6 @@ from tobitgp.results.predict import check_probability
 from tobitgp.results.prediction import predict_table
 from tobitgp.results.process.power_draws import JointPowers, PowerDraws, draw_powers
 from tobitgp.results.process.process_results import GPResults
-from tobitgp.results.ratios import RatioKind
 from tobitgp.results.words import Words
 from tobitgp.typing import Frame
 
@@ -128,6 +127,7 @@ class BoxCoxGPResults(GPResults):
 
     _whats_of = " for family='boxcox'"
     _whats = WHATS
+    _no_ratio = NO_RATIO
     mass_beyond = mass_beyond
 
     @property
@@ -144,9 +144,6 @@ class BoxCoxGPResults(GPResults):
 
     def _draws(self, draws: int, rng: Rng, question: str) -> PowerDraws:
         return draw_powers(self._parts, draws, rng, question=question)
-
-    def _ratio_kind(self) -> RatioKind:
-        raise SpecError(NO_RATIO)
 
     def _log_ratios(self, contrasts: Any, sign: float) -> NoReturn:
         raise SpecError(NO_RATIO)
