@@ -31,8 +31,7 @@ from tobitgp.diagnostics.training_draws import training_rows
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import random_points
 from tobitgp.results.fit import Fit
-from tobitgp.results.row_contents import row_contents
-from tobitgp.results.rows import ask
+from tobitgp.results.rows import ask, row_contents
 from tobitgp.typing import Array
 
 DRAWN_ROWS = 20_000

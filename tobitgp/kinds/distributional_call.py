@@ -24,7 +24,7 @@ from tobitgp.mixture import MIXTURE_FAMILIES
 from tobitgp.mixture.family import MixtureFamily
 from tobitgp.options import FitOptions, refuse_with_mle
 from tobitgp.results.hazards.cells import PH, is_parametric
-from tobitgp.results.likelihood.row_results import results_of_rows
+from tobitgp.results.likelihood.kinds import results_of_rows
 
 _SHAPES = {"weibull": WeibullBaseline(), "gompertz": GompertzBaseline(), "spline": SplineBaseline((0.0, 1.0, 2.0))}
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tobitgp.data.arrays import CensoredResponse
+from tobitgp.errors import SpecError
+from tobitgp.formula.functions import nearest
 from tobitgp.mixture import MixtureFit
 from tobitgp.mixture.evidence_bound import Bayes, Points
 from tobitgp.mixture.fitted_mixture import HELD
@@ -16,14 +18,26 @@ from tobitgp.report.axes import (
     GREY,
     INK,
     LEVELS,
+    Level,
     closing_what_fails,
+    draw_rows,
     finish,
     given_or_new,
+    log_scale,
     response_name,
     row_kinds,
 )
-from tobitgp.report.plots import POINTS, draw_kaplan_meier, draw_numbers, is_discrete, time_grid
+from tobitgp.report.plots import POINTS, draw_kaplan_meier, draw_numbers, is_discrete, rows_above_zero, time_grid
 from tobitgp.report.residual_figures import dots, draw_envelope, normal_quantiles
+from tobitgp.report.term_figures import (
+    drawn_along,
+    factor_columns,
+    grid_frame,
+    held_words,
+    label_axis,
+    place,
+    say_above,
+)
 from tobitgp.results.fit import Fit
 from tobitgp.results.parameter_tables import parameter_frame
 from tobitgp.results.prediction import residual_series
@@ -288,3 +302,35 @@ def _mark_censored(ax: Any, ends: CurveEnds) -> None:
             pairs = np.unique(np.column_stack([lower[rows], upper[rows]]), axis=0)
             height = np.linspace(0.015, 0.06, len(pairs)) if len(pairs) > 1 else np.array([0.03])
             ax.hlines(height, pairs[:, 0], pairs[:, 1], label=label, alpha=0.4, linewidth=1.0, **look)
+
+
+@closing_what_fails
+def plot_component_curves(results: Any, x: str | None, ax: Any = None) -> Any:
+    """Draw the median of each component along a column over the rows, in the colour of their likeliest component."""
+    covariates = results.model.data.frame
+    if covariates is None:
+        raise SpecError("This fit holds no training rows, so there is nothing to draw. Use predict() with new data.")
+    columns = drawn_along(results, covariates)
+    if x is None and not columns:
+        raise SpecError("plot_components() requires a column of numbers, and this model has none.")
+    if x is not None and x not in columns:
+        listed = ", ".join(map(repr, columns)) or "none"
+        raise SpecError(
+            f"x={x!r}: x must be a column of numbers of this model{nearest(str(x), columns)}. The model has {listed}."
+        )
+    column = columns[0] if x is None else x
+    ax = given_or_new(ax)
+    likeliest = results.predict(what="component").dropna().to_numpy().argmax(axis=1)
+    colours = [LEVELS[k % len(LEVELS)] for k in range(results.n_components)]
+    levels = [Level(f"component {k + 1}", likeliest == k, colour) for k, colour in enumerate(colours)]
+    draw_rows(ax, place(covariates[column]), results.parts.rows.response, levels)
+    grid = grid_frame(covariates, column, factors=factor_columns(results))
+    at = place(grid[column])
+    for k, (curve, colour) in enumerate(zip(results._component_medians(grid), colours, strict=True)):
+        ax.plot(at, curve, color=colour, linewidth=1.8, label=f"component {k + 1}", zorder=3)
+    if results.parts.family.log_time and rows_above_zero(results):
+        log_scale(ax)
+    finish(ax, column, response_name(results.model))
+    label_axis(ax, column, at)
+    say_above(ax, held_words(grid.drop(columns=[column])))
+    return ax

@@ -27,8 +27,7 @@ from tobitgp.results.predict import (
     prediction_table,
     read_questions,
 )
-from tobitgp.results.row_contents import row_contents
-from tobitgp.results.rows import Asked, ask
+from tobitgp.results.rows import Asked, ask, row_contents
 from tobitgp.results.terms import find_terms
 from tobitgp.typing import Array, Frame
 

@@ -160,7 +160,7 @@ class MixedRegressionResults(LikelihoodResults):
         >>> ax.get_xlabel(), ax.get_ylabel()
         ('age', 'time')
         """
-        from tobitgp.report.component_curves import plot_component_curves
+        from tobitgp.report.mixture_summary import plot_component_curves
 
         return plot_component_curves(self, x, ax)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from tobitgp.errors import SpecError
 from tobitgp.kinds.power_process import PowerProcessParts
 from tobitgp.numerics.sampling import Rng
 from tobitgp.results.joint import JointPosterior
@@ -144,9 +143,6 @@ class BoxCoxGPResults(GPResults):
 
     def _draws(self, draws: int, rng: Rng, question: str) -> PowerDraws:
         return draw_powers(self._parts, draws, rng, question=question)
-
-    def _log_ratios(self, contrasts: Any, sign: float) -> NoReturn:
-        raise SpecError(NO_RATIO)
 
     def _words(self, alpha: float, kind: Any = None) -> Words:
         from tobitgp.report.process_words import power_words
