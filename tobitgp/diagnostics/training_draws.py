@@ -85,15 +85,12 @@ class SubjectDraws(Draws):
 
     @property
     def size(self) -> int:
-        """See `Draws`."""
         return self.of_rows.size
 
     def parameters(self) -> Array:
-        """See `Draws`."""
         return self.of_rows.parameters()
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
-        """See `Draws`."""
         code = np.searchsorted(self.observed, self._last)
         total = np.zeros((len(self.observed), self.size))
         for rows, value in self.of_rows.log_likelihoods():
@@ -101,7 +98,6 @@ class SubjectDraws(Draws):
         yield from ((rows, total[rows]) for rows in chunks(len(total)))
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
-        """See `Draws`."""
         return self.of_rows.responses()
 
 

@@ -133,12 +133,10 @@ class Estimated(Averages):
     covariance: Array  # (m, A, A)
 
     def statistics(self, level: float | None) -> dict[str, Array]:
-        """See `Averages`."""
         se = np.sqrt(np.einsum("maa->am", self.covariance))
         return _normal(self.estimate, se, level, self.sought.link, lambda x: self.sought.within(x.T).T)
 
     def contrast(self, level: float | None, *, ratio: bool) -> dict[str, Array]:
-        """See `Averages`."""
         a, b = self.estimate
         with np.errstate(divide="ignore", invalid="ignore"):  # of infinite medians
             slopes = np.stack([1.0 / b, -a / b**2] if ratio else [np.ones_like(a), -np.ones_like(b)])
@@ -146,7 +144,7 @@ class Estimated(Averages):
             return _normal(a / b if ratio else a - b, se, level, "log" if ratio else "identity")
 
     def drawn(self, draws: int, rng: np.random.Generator) -> DrawnAverages:
-        """See `Averages`; each setting separately, normal on the scale of the link."""
+        """Each setting separately, normal on the scale of the link."""
         se, link = self.statistics(None)["se"], self.sought.link
         moves = (se / _stretch(self.estimate, link))[..., None] * rng.standard_normal((*se.shape, draws))
         return DrawnAverages(UNLINK[link](_LINKS[link](self.estimate)[..., None] + moves))
@@ -165,11 +163,10 @@ class DrawnAverages(Averages):
     values: Array  # (A, m, S)
 
     def statistics(self, level: float | None) -> dict[str, Array]:
-        """See `Averages`."""
         return _of_draws(self.values, level)
 
     def contrast(self, level: float | None, *, ratio: bool) -> dict[str, Array]:
-        """See `Averages`; of a ratio the exponential of the mean of its logarithm."""
+        """Of a ratio the exponential of the mean of its logarithm."""
         a, b = self.values
         with np.errstate(invalid="ignore", divide="ignore"):  # of infinite means
             moved = np.log(a / b) if ratio else a - b
@@ -180,7 +177,6 @@ class DrawnAverages(Averages):
         return out | {"se": log["se"] * out["estimate"]}
 
     def drawn(self, draws: int, rng: np.random.Generator) -> DrawnAverages:
-        """See `Averages`."""
         return self
 
 

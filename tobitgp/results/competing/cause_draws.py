@@ -46,15 +46,15 @@ class CauseDraws(Draws):
         return self.causes[0].size
 
     def parameters(self) -> Array:
-        """See `Draws`; those of a cause after those of another."""
+        """Those of a cause after those of another."""
         return np.hstack([draws.parameters() for draws in self.causes])
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
-        """See `Draws`; log densities of times and causes, sums over the causes: (CR1)."""
+        """Log densities of times and causes, sums over the causes: (CR1)."""
         yield from self._together([draws.log_likelihoods() for draws in self.causes], np.add)
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
-        """See `Draws`; times of the first event."""
+        """Times of the first event."""
         yield from self._together([draws.responses() for draws in self.causes], np.minimum)
 
     def _together(self, found: Sequence[Iterator[tuple[slice, Array]]], of: np.ufunc) -> Iterator[tuple[slice, Array]]:

@@ -125,16 +125,14 @@ class FirstTimes(Times):
 
     @property
     def stepwise(self) -> bool:
-        """See `Times`."""
         return all(cause.stepwise for cause in self.causes)
 
     @property
     def positive(self) -> bool:
-        """See `Times`."""
         return True
 
     def curve(self, of: str, times: Array, after: Array | None, level: float | None) -> dict[str, Array]:
-        """See `Times`; quantiles of the curve over draws of the parameters."""
+        """Quantiles of the curve over draws of the parameters."""
         begin = self._begin(after)
         each = [cause.curve(of, times, after, None)["mean"] for cause in self._each()]
         out = {"mean": np.prod(each, axis=0) if of == "survival" else np.sum(each, axis=0)}
@@ -144,12 +142,12 @@ class FirstTimes(Times):
         return out
 
     def rates(self, times: Array, after: Array | None) -> tuple[Array, Array]:
-        """See `Times`; sums over the causes."""
+        """Sums over the causes."""
         hazard, cumulative = zip(*(cause.rates(times, after) for cause in self._each()), strict=True)
         return np.sum(hazard, axis=0), np.sum(cumulative, axis=0)
 
     def alive(self, times: Array, after: Array | None) -> Array:
-        """See `Times`; products over the causes."""
+        """Products over the causes."""
         return np.prod([cause.alive(times, after) for cause in self._each()], axis=0)
 
     def incidence(self, times: Array, after: Array | None, level: float | None) -> dict[str, Array]:
@@ -158,31 +156,25 @@ class FirstTimes(Times):
         return self._integrals(times, after, level, area=False)
 
     def until(self, last: float) -> FirstTimes:
-        """See `Times`."""
         if np.isinf(last):
             return self
         return replace(self, causes=tuple(cause.until(last) for cause in self.causes))
 
     def survive(self, times: Array) -> Array:
-        """See `Times`."""
         return np.sum([cause.survive(times) for cause in self._each()], axis=0)
 
     def jumps(self, last: float) -> Array:
-        """See `Times`."""
         return np.unique(np.concatenate([cause.jumps(last) for cause in self.causes]))
 
     def furthest(self, after: Array | None) -> float:
-        """See `Times`."""
         return min(cause.furthest(after) for cause in self.causes)
 
     @property
     def new(self) -> First:
-        """See `Times`."""
         return First(tuple(cause.new for cause in self._each()))
 
     @property
     def as_known(self) -> First:
-        """See `Times`."""
         causes = self.until(self.furthest(None)).causes
         return First(tuple(cause.posterior.take(cause.which).new for cause in causes))
 
@@ -214,11 +206,11 @@ class FirstTimes(Times):
         return found
 
     def percentile(self, p: float, after: Array | None) -> Array:
-        """See `Times`; infinite where survival does not fall so far."""
+        """Infinite where survival does not fall so far."""
         return self.percentiles((p,), self._begin(after))[:, 0]
 
     def percentiles(self, orders: Sequence[float], after: Array, most: float | None = None) -> Array:
-        """See `Times`; infinite where survival does not fall so far up to `furthest`."""
+        """Infinite where survival does not fall so far up to `furthest`."""
         furthest = self.furthest(after)
         until = self.until(furthest)
 
@@ -232,7 +224,6 @@ class FirstTimes(Times):
         return found if most is None else np.fmin(found, most)
 
     def percentile_band(self, p: float, after: Array | None, level: float) -> dict[str, Array]:
-        """See `Times`."""
         if not len(self.which):
             return dict.fromkeys(STATISTICS[1:], np.empty(0))
         begin = self._begin(after)
@@ -240,15 +231,14 @@ class FirstTimes(Times):
         return self.known(self.furthest(begin)).band(question, level)
 
     def order(self) -> Array:
-        """See `Times`; by means up to the last time that was seen, since many medians may be infinite."""
+        """By means up to the last time that was seen, since many medians may be infinite."""
         return Times.order(self) if self.followed is None else self.clipped(self.followed, None)["mean"]
 
     def mean(self) -> Array:
-        """See `Times`."""
         return self.new.mean()
 
     def remaining_area(self, t: float, after: Array | None) -> Array:
-        """See `Times`; between jumps of stepwise hazards."""
+        """Between jumps of stepwise hazards."""
         if after is None or not self.stepwise:
             return Times.remaining_area(self, t, after)
         start, jumps = after[:, None], self.jumps(float(after.max(initial=0.0)) + t)
@@ -258,17 +248,14 @@ class FirstTimes(Times):
         return area_below(lambda left: np.exp(np.minimum(self.survive(start + left) + risen, 0.0)), breaks)
 
     def clipped(self, t: float, level: float | None) -> dict[str, Array]:
-        """See `Times`."""
         found = self._integrals(np.array([t]), None, level, area=True)
         return {name: values[0, :, 0] for name, values in found.items()}
 
     def warn_beyond(self, last: float) -> None:
-        """See `Times`."""
         for cause in self.causes:
             cause.warn_beyond(last)
 
     def warn_of_times(self, found: Mapping[str, Array], after: Array | None) -> None:
-        """See `Times`."""
         for cause in self.causes:
             cause.warn_of_times(found, after)
 

@@ -47,7 +47,7 @@ class HazardDraws(Draws):
         return self.number
 
     def parameters(self) -> Array:
-        """See `Draws`; signs of coefficients are those of the log hazard."""
+        """Signs of coefficients are those of the log hazard."""
         cells, p = self.parts.cells, self.parts.n_linear
         if cells.estimated:
             change, _ = draw_changes(cells, self.size, np.random.default_rng(self.seed), question="draws of hazards")
@@ -58,14 +58,14 @@ class HazardDraws(Draws):
         return out[:, self.parts.kept]
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
-        """See `Draws`; (PH1)."""
+        """By (PH1)."""
         for rows, y in hazards_of_chunks(self.parts, self.frame, self.parts.cuts, self.size, self.seed):
             entry, exit, event = self.risk.entry[rows][:, None], self.risk.exit[rows][:, None], self.risk.event[rows]
             seen = np.where(event[:, None], y.logpdf(exit), y.logsf(exit))
             yield rows, on_grid(seen - y.logsf(entry))
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
-        """See `Draws`; times after the entry of each row."""
+        """Times after the entry of each row."""
         return drawn_times(self.parts, self.frame, self.risk.entry, self.size, self.stream, seed=self.seed)
 
 
@@ -79,7 +79,6 @@ class JointHazards(JointPosterior):
 
     @property
     def of_training_rows(self) -> bool:
-        """See `JointPosterior`."""
         return False
 
     def moments(self, asked: Asked) -> tuple[Array, Array]:
@@ -96,7 +95,6 @@ class JointHazards(JointPosterior):
         known: Within = None,
         window: Within = None,
     ) -> Array:
-        """See `JointPosterior`."""
         if not noise:
             return drawn_locations(self.parts, asked, draws, int(rng.integers(2**32)))
         start = np.zeros(len(self.frame)) if window is None else np.maximum(window[0], 0.0)

@@ -40,7 +40,6 @@ class Accelerated:
 
     @property
     def discrete(self) -> bool:
-        """See `RowDistributions`."""
         return False
 
 

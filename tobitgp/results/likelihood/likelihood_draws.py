@@ -86,7 +86,6 @@ class EstimateDraws(Draws):
         return self.parts.reported((self.parts.maximum.parameters[:, None] + self.change).T)
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
-        """See `Draws`."""
         training = self.parts.rows
         for rows in chunks(len(training.labels)):
             seen, drawn = training.response.rows(rows), self.parts.drawn_in_training(rows, self.change)
@@ -94,7 +93,7 @@ class EstimateDraws(Draws):
             yield rows, on_grid(np.hstack([y.log_likelihood(*ends) for y in drawn]))
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
-        """See `Draws`; infinite in rows that never have the event."""
+        """Infinite in rows that never have the event."""
         training = self.parts.rows
         for rows, seed in zip(chunks(len(training.labels)), self.seeds, strict=True):
             entry, exit = self.parts.windows(training.response.rows(rows))

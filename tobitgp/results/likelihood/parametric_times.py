@@ -19,7 +19,6 @@ class TimesWithin(Times):
     last: float
 
     def order(self) -> Array:
-        """See `Times`."""
         return self.clipped(self.last, None)["mean"]
 
 
@@ -30,14 +29,14 @@ class TimesOfBaseline(TimesWithin):
     defective: bool
 
     def percentile(self, p: float, after: Array | None) -> Array:
-        """See `Times`; warns where survival does not fall so far."""
+        """Warns where survival does not fall so far."""
         found = super(TimesOfBaseline, self).percentile(p, after)
         if self.defective:
             warn_infinite(found)
         return found
 
     def mean(self) -> Array:
-        """See `Times`; warns where it is infinite."""
+        """Warns where it is infinite."""
         found = super(TimesOfBaseline, self).mean()
         if self.defective:
             warn_infinite(found)

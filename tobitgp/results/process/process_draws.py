@@ -268,7 +268,6 @@ class ProcessDraws(Draws):
         return _drawn_parameters(self.parts, self.point, self.drawn)
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
-        """See `Draws`."""
         for rows, f, _ in self._latent():
             seen, out = self.parts.rows.response.rows(rows), np.empty_like(f)
             for at, y in self._given(rows, f):
@@ -276,7 +275,6 @@ class ProcessDraws(Draws):
             yield rows, on_grid(out)
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
-        """See `Draws`."""
         for rows, f, rng in self._latent():
             uniform, window = open_uniform(rng, f.shape), self.parts.rows.response.rows(rows).window
             ends, out = () if window is None else tuple(end[:, None] for end in window), np.empty_like(f)
