@@ -175,22 +175,17 @@ class FirstTimes(Times):
 
     @property
     def as_known(self) -> First:
-        causes = self.until(self.furthest(None)).causes
-        return First(tuple(cause.posterior.take(cause.which).new for cause in causes))
+        return self.until(self.furthest(None))._of_causes(slice(None))
 
     def known(self, last: float) -> Sampled:
         """Distributions of the first event under draws, and of a new response, up to a last time."""
         drawn, until = self.draw(last) if len(self.which) else None, self.until(last)
 
-        def of_rows(rows: IntArray) -> First:
-            causes = [cause.posterior.take(cause.which[rows]).new for cause in until.causes]
-            return First(tuple(causes))
-
         def under_draws(rows: IntArray) -> First:
             assert drawn is not None
             return drawn.take(rows)
 
-        return Sampled(under_draws, np.full(DRAWS, 1.0 / DRAWS), self.which, of_rows)
+        return Sampled(under_draws, np.full(DRAWS, 1.0 / DRAWS), self.which, until._of_causes)
 
     def statistics(self, question: Question, level: float | None, *, se: bool) -> dict[str, Array]:
         """Statistics of a question about rows, (n,)."""
@@ -215,8 +210,7 @@ class FirstTimes(Times):
         until = self.until(furthest)
 
         def chunk(span: slice) -> dict[str, Array]:
-            causes = [cause.posterior.take(cause.which[self.which[span]]).new for cause in until.causes]
-            y, start = First(tuple(causes)), after[span]
+            y, start = until._of_causes(self.which[span]), after[span]
             return {"": np.stack([y.remaining(p, start) for p in orders], axis=1)}
 
         found = self._over(chunk, len(after), _ROOT, _CELLS)[""]
@@ -264,6 +258,10 @@ class FirstTimes(Times):
     def _each(self, span: slice = slice(None)) -> list[Times]:
         """Times of some of the rows, by cause."""
         return [replace(cause, which=cause.which[self.which[span]]) for cause in self.causes]
+
+    def _of_causes(self, rows: IntArray | slice) -> First:
+        """Distributions of a new response in some of the rows that differ, by what is known of each cause."""
+        return First(tuple(cause.posterior.take(cause.which[rows]).new for cause in self.causes))
 
     def _begin(self, after: Array | None) -> Array:
         """Times survived, 0 where none are given, (n,)."""

@@ -227,24 +227,32 @@ def exposures(start: Array, end: Array, cuts: Array) -> Array:
     return np.clip(np.minimum(end[:, None], cuts[1:]) - np.maximum(start[:, None], cuts[:-1]), 0.0, None)
 
 
+def events_of_rows(risk: AtRisk, cuts: Array) -> tuple[Array, Array]:
+    """Events and exposures (n, K) of one copy of each row in the bands."""
+    exposure = exposures(risk.entry, risk.exit, cuts)
+    event = np.zeros_like(exposure)
+    seen = np.flatnonzero(risk.event)
+    event[seen, band_of(risk.exit[seen], cuts)] = 1.0
+    return event, exposure
+
+
+def sum_alike(values: Array, alike: IntArray) -> Array:
+    """Sums (A, K) of values (n, K) over rows of the same number ``alike`` (n,)."""
+    total = np.zeros((int(alike.max()) + 1, values.shape[1]))
+    np.add.at(total, alike, values)
+    return total
+
+
 def make_cells(frame: pd.DataFrame, risk: AtRisk, cuts: Array, stratum: str | None) -> pd.DataFrame:
     """Rows times bands at risk; those of equal covariates in a band are one, with the weight of its events.
 
     D events in the exposure E are D rows of exposure E / D that end in an event: D log h - E h, (PH1).
     """
-    exposure = exposures(risk.entry, risk.exit, cuts) * risk.weight[:, None]
-    event = np.zeros_like(exposure)
-    seen = np.flatnonzero(risk.event)
-    event[seen, band_of(risk.exit[seen], cuts)] = risk.weight[seen]
     alike = alike_rows(frame)
     first = np.unique(alike, return_index=True)[1]
-    totals = []
-    for values in (exposure, event):
-        total = np.zeros((len(first), values.shape[1]))
-        np.add.at(total, alike, values)
-        totals.append(total)
-    row, band = np.nonzero(totals[0] > 0.0)
-    E, D = (total[row, band] for total in totals)
+    events, exposed = (sum_alike(each * risk.weight[:, None], alike) for each in events_of_rows(risk, cuts))
+    row, band = np.nonzero(exposed > 0.0)
+    D, E = events[row, band], exposed[row, band]
     cells = cell_frame(frame.iloc[first[row]], band, cuts, stratum)
     weight = np.where(D > 0.0, D, 1.0)
     return cells.assign(**{EXPOSURE: E / weight, EVENT: (D > 0.0).astype(int), WEIGHT: weight})

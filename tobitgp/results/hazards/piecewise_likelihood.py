@@ -12,14 +12,13 @@ import pandas as pd
 
 from tobitgp.data.absorbed import as_dense
 from tobitgp.diagnostics.training_draws import training_rows
-from tobitgp.distributions.piecewise import band_of
 from tobitgp.errors import DataError, SpecError, TobitGPError, UnavailableError
 from tobitgp.kinds.likelihood import uncentred
 from tobitgp.kinds.regression import RegressionParts
 from tobitgp.regression.deviance_residuals import dfbeta, pseudo_r2
 from tobitgp.results.comparable import check_same_rows, subject_of
 from tobitgp.results.fit import Fit
-from tobitgp.results.hazards.cells import alike_rows, at_risk, exposures
+from tobitgp.results.hazards.cells import alike_rows, at_risk, events_of_rows, exposures, sum_alike
 from tobitgp.results.hazards.hazard_parts import HazardParts
 from tobitgp.results.hypotheses import WaldResults, chi_squared, spans
 from tobitgp.results.likelihood import bootstrap as resampling
@@ -44,34 +43,18 @@ def _numbered(parts: HazardParts) -> tuple[IntArray, IntArray]:
     """The row of cells (n,) that each row belongs to, and the number (A, K) of each cell, -1 where no one was."""
     assert parts.covariates is not None
     alike, risk = alike_rows(parts.covariates), at_risk(parts.rows.response)
-    exposed = np.zeros((int(alike.max()) + 1, len(parts.cuts) - 1))
-    np.add.at(exposed, alike, exposures(risk.entry, risk.exit, parts.cuts) * risk.weight[:, None])
-    there = exposed > 0.0
+    there = sum_alike(exposures(risk.entry, risk.exit, parts.cuts) * risk.weight[:, None], alike) > 0.0
     number = np.full(there.shape, -1)
     number[there] = np.arange(there.sum())
     return alike, number
-
-
-def _events_and_exposures(parts: HazardParts) -> tuple[Array, Array]:
-    """Events and exposures (n, K) of one copy of each row in the bands."""
-    risk = at_risk(parts.rows.response)
-    exposure = exposures(risk.entry, risk.exit, parts.cuts)
-    event = np.zeros_like(exposure)
-    seen = np.flatnonzero(risk.event)
-    event[seen, band_of(risk.exit[seen], parts.cuts)] = 1.0
-    return event, exposure
 
 
 def reweighted_cells(parts: HazardParts, weight: Array) -> RegressionParts:
     """The cells of the rows with other weights (n,), those that no one is in left out."""
     cells = cells_at_maximum(parts, "A fit with other weights")
     alike, number = _numbered(parts)
-    totals = []
-    for each in _events_and_exposures(parts):
-        total = np.zeros(number.shape)
-        np.add.at(total, alike, each * weight[:, None])
-        totals.append(total[number >= 0])
-    events, exposed = totals
+    of_rows = events_of_rows(at_risk(parts.rows.response), parts.cuts)
+    events, exposed = (sum_alike(each * weight[:, None], alike)[number >= 0] for each in of_rows)
     kept, own = exposed > 0.0, cells.rows
     share = np.where(events > 0.0, events, 1.0)
     time = np.where(kept, exposed / share, 1.0)
@@ -98,7 +81,7 @@ def scores_of_rows(parts: HazardParts, *, written: bool = False) -> Array:
     design = cells.rows.design
     H = as_dense(design.H if written else cells.designs(design)[0])
     hazard = np.exp(-cells.predictors(design)[0])
-    event, exposure = _events_and_exposures(parts)
+    event, exposure = events_of_rows(at_risk(parts.rows.response), parts.cuts)
     own = number[alike]
     left = np.where(own >= 0, event - hazard[own] * exposure, 0.0)
     out = np.zeros((len(own), H.shape[1]))

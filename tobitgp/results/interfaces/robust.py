@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -15,23 +14,17 @@ from tobitgp.kinds.fit_arguments import check_covariance
 from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.regression import covariance, unidentified
 from tobitgp.regression.clusters import Clusters
+from tobitgp.results.likelihood.influence import with_scores
 from tobitgp.results.predict import check_flag
 from tobitgp.results.why_not import where_defined
 from tobitgp.typing import Array
 
 
-def with_scores(results: Any) -> LikelihoodParts:
+def scored_fit(results: Any) -> LikelihoodParts:
     """The fit at its maximum, with the scores of its rows."""
     training_rows(results.parts, "A robust covariance")
     results._refuse_dependent("A robust covariance")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found: LikelihoodParts = results.parts.again({}, scores=True)
-    if found.maximum.scores is None or not found.maximum.converged:
-        raise SpecError(
-            "The fit has not converged, so that the scores of its rows have no meaning. Follow its warning first."
-        )
-    return found
+    return with_scores(results.parts, "the scores of its rows have")
 
 
 @where_defined
@@ -75,7 +68,7 @@ def get_robustcov_results(
     corrected = check_flag("use_correction", use_correction)
     if (cov_type == "cluster") != (groups is not None):
         raise SpecError(f"cov_type={cov_type!r}: groups= must be given with cov_type='cluster', and only then.")
-    found = with_scores(results)
+    found = scored_fit(results)
     last, kept = found.last_rows(), found.rows.kept
     weight = found.rows.response.weight
     clusters = None

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
+from tobitgp.kinds.likelihood import LikelihoodParts
 from tobitgp.numerics.bordered import dense
 from tobitgp.regression.deviance_residuals import dfbeta
 from tobitgp.results.fit import Fit
@@ -53,19 +54,13 @@ def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:
     results._refuse_dependent("influence()")
     parts = results.parts
     asked = ask(parts)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = parts.again({}, scores=True)
+    found = with_scores(parts, "the influence of its rows has")
     maximum = found.maximum
-    if maximum.scores is None or not maximum.converged:
-        raise SpecError(
-            "The fit has not converged, so that the influence of its rows has no meaning. Follow its warning first."
-        )
     weight, last = parts.rows.response.weight, parts.last_rows()
     V = dense(maximum.inverse_information)
     change = found.moved(dfbeta(maximum.scores, V, weight if last is None else weight[last]))
     if scaled:
-        information = {"covariance": maximum.inverse_information, "unidentified": maximum.unidentified}
+        information: dict[str, Any] = {"covariance": maximum.inverse_information, "unidentified": maximum.unidentified}
         kind: Any = type(results)
         own: Fit = results if results._of_sample else kind(replace(found, **information))
         se = np.concatenate([own._linear.errors(), own._rest.theta_sd])
@@ -75,3 +70,13 @@ def influence(results: Fit, *, scaled: bool = False) -> pd.DataFrame:
     if last is not None:
         return pd.DataFrame(change, index=pd.Index(parts.rows.labels[last]), columns=names)
     return pd.DataFrame(asked.spread(np.asarray(change)), index=asked.index, columns=names)
+
+
+def with_scores(parts: LikelihoodParts, what: str) -> LikelihoodParts:
+    """The fit at its maximum, with the scores of its rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found: LikelihoodParts = parts.again({}, scores=True)
+    if found.maximum.scores is None or not found.maximum.converged:
+        raise SpecError(f"The fit has not converged, so that {what} no meaning. Follow its warning first.")
+    return found

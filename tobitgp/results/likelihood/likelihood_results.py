@@ -389,7 +389,7 @@ class LikelihoodResults(Results):
 
     def _scores_of_rows(self) -> Array:
         """Derivatives (n, k) of the log likelihood of rows, or subjects, in the parameters of the maximum."""
-        found = robust.with_scores(self)
+        found = robust.scored_fit(self)
         scores, k = found.maximum.scores, len(found.names)
         scores = scores if isinstance(scores, np.ndarray) else scores.toarray()  # of an absorbed factor
         return np.asarray(scores @ np.linalg.inv(found.moved(np.eye(k))).T)
