@@ -9,17 +9,17 @@ import pandas as pd
 
 from tobitgp.diagnostics.training_draws import Draws
 from tobitgp.numerics.sampling import Rng
-from tobitgp.results.latent import latent_questions
+from tobitgp.results.latent import latent_questions, without_errors
 from tobitgp.results.latent.latent_draws import LatentDraws
 from tobitgp.results.latent.latent_parts import LatentParts
 from tobitgp.results.latent.latent_response import LatentResponseResults
-from tobitgp.results.latent.without_errors import BoundMaximum
 from tobitgp.results.multivariate import together_questions
 from tobitgp.results.multivariate.together_results import TogetherResults
 from tobitgp.results.words import Words
+from tobitgp.typing import Array
 
 
-class LatentResults(BoundMaximum, TogetherResults):
+class LatentResults(TogetherResults):
     """Fit of several responses over latent coordinates, by :func:`tobitgp.fit` of ``mvbind(y1, y2) ~ gp(latent(2))``.
 
     The model is a Bayesian Gaussian-process latent variable model [1]_. Likelihoods of censored values are bounded from
@@ -55,7 +55,6 @@ class LatentResults(BoundMaximum, TogetherResults):
     """
 
     _kind = "latent"
-    _sought = "latent coordinates"
     _parts: LatentParts
 
     def __init__(self, parts: LatentParts):
@@ -80,6 +79,26 @@ class LatentResults(BoundMaximum, TogetherResults):
         return latent_words(self)
 
     # -- the fit ------------------------------------------------------------------------------------------------------
+
+    params = without_errors.params
+    hyperparameters = without_errors.hyperparameters
+    summary_frame = _parameter_frame = without_errors.summary_frame
+    df_model = without_errors.df_model
+    llf = without_errors.llf
+    converged, method = without_errors.converged, without_errors.method
+    elbo, log_evidence = without_errors.elbo, without_errors.log_evidence
+    fit_history = without_errors.fit_history
+    _findings = without_errors.findings
+    _search_message = without_errors.search_message("latent coordinates")
+    bse, tvalues, pvalues = (without_errors.undefined(name) for name in ("bse", "tvalues", "pvalues"))
+    conf_int, cov_params = (without_errors.undefined(name) for name in ("conf_int", "cov_params"))
+    t_test, wald_test, anova = (without_errors.undefined(name) for name in ("t_test", "wald_test", "anova"))
+
+    def _values(self) -> Array:
+        return self._parts.parameters
+
+    _testable = without_errors.testable
+    _columns = ()
 
     @property
     def evidence_kind(self) -> str:

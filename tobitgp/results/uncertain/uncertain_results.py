@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,18 +14,19 @@ from tobitgp.data.frames import answers_in_kind
 from tobitgp.diagnostics.training_draws import Draws
 from tobitgp.numerics.sampling import Rng
 from tobitgp.posterior.nodes import Nodes
-from tobitgp.posterior.seen import LeftOutRows
+from tobitgp.posterior.seen import LeftOutRows, conditional_mean, conditional_statistics
 from tobitgp.results import column_effects, figures, joint_draws, standardise
 from tobitgp.results.averages import DrawnAverages, Population, Sought
 from tobitgp.results.counterfactuals import STEP, Change, ChangedRows
 from tobitgp.results.drawn_averages import averages_of_draws
 from tobitgp.results.effect_questions import ROUNDING, Effect, EffectRequest, inside
 from tobitgp.results.joint import JointPosterior
-from tobitgp.results.latent.judged_rows import JudgedRows
-from tobitgp.results.latent.without_errors import BoundMaximum
+from tobitgp.results.latent import without_errors
 from tobitgp.results.parameter_estimates import Linear
 from tobitgp.results.predict import check_level
 from tobitgp.results.ratios import Contrasts
+from tobitgp.results.residuals import Tails, pearson
+from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
 from tobitgp.results.uncertain.uncertain_draws import (
     JointMeasured,
@@ -38,7 +40,7 @@ from tobitgp.results.words import Words
 from tobitgp.typing import Array, Frame
 
 
-class UncertainInputResults(BoundMaximum, JudgedRows):
+class UncertainInputResults(Results):
     """Fit of a process over an input measured with known errors, by :func:`tobitgp.fit` of ``y ~ gp(x, se=sx)``.
 
     The prior of the true input of a row is normal, with the measured input as mean and the given standard error as
@@ -77,7 +79,7 @@ class UncertainInputResults(BoundMaximum, JudgedRows):
 
     _kind = "uncertain"
     _about_latent = True
-    _sought = "the true inputs"
+    _columns = ()
     _parts: UncertainParts
 
     def __init__(self, parts: UncertainParts):
@@ -89,6 +91,24 @@ class UncertainInputResults(BoundMaximum, JudgedRows):
         return uncertain_words(self)
 
     # -- the fit ------------------------------------------------------------------------------------------------------
+
+    params = without_errors.params
+    hyperparameters = without_errors.hyperparameters
+    summary_frame = _parameter_frame = without_errors.summary_frame
+    df_model = without_errors.df_model
+    llf = without_errors.llf
+    converged, method = without_errors.converged, without_errors.method
+    elbo, log_evidence = without_errors.elbo, without_errors.log_evidence
+    fit_history = without_errors.fit_history
+    _findings = without_errors.findings
+    _search_message = without_errors.search_message("the true inputs")
+    bse, tvalues, pvalues = (without_errors.undefined(name) for name in ("bse", "tvalues", "pvalues"))
+    conf_int, cov_params = (without_errors.undefined(name) for name in ("conf_int", "cov_params"))
+    t_test, wald_test, anova = (without_errors.undefined(name) for name in ("t_test", "wald_test", "anova"))
+    _testable = without_errors.testable
+
+    def _values(self) -> Array:
+        return self._parts.parameters
 
     @property
     def evidence_kind(self) -> str:
@@ -103,13 +123,44 @@ class UncertainInputResults(BoundMaximum, JudgedRows):
     def _posterior(self, asked: Asked, *, bands: bool) -> Nodes:
         return asked_nodes(self._parts, asked)
 
-    @property
-    def _process(self) -> str:
-        return self._parts.term.name
+    def _log_noise(self, asked: Asked) -> tuple[Array, Array]:
+        n = len(asked.design.H)
+        return np.full(n, np.log(self._parts.sigma)), np.zeros(n)
+
+    def _terms(self, asked: Asked) -> dict[str, Nodes]:
+        nodes, level = self._posterior(asked, bands=True), self._parts.level
+        one = np.ones_like(nodes.mean)
+        return {
+            "Intercept": Nodes(nodes.weight, level * one, 0.0 * one, nodes.sigma),
+            self._parts.term.name: Nodes(nodes.weight, nodes.mean - level, nodes.sd, nodes.sigma),
+        }
 
     def _seen(self, rows: Scored) -> LeftOutRows:
         """Rows, and their observed values and limits."""
         return seen_rows(self._posterior(rows.asked, bands=True), rows.response.lower, rows.response.upper)
+
+    def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
+        rows = response_of_rows(self._parts, new, ask(self._parts, new))
+        return rows.asked.table(conditional_statistics([self._seen(rows)], level, se))
+
+    def _likelihoods(self, rows: Scored) -> Array:
+        seen = rows.response
+        y = self._posterior(rows.asked, bands=False).new
+        return np.asarray(y.log_likelihood(seen.lower, seen.upper, seen.entry, seen.exit))
+
+    @property
+    def _residuals(self) -> dict[str, Callable[[Asked], Array]]:
+        def seen(asked: Asked) -> Array:
+            return conditional_mean([self._seen(Scored(asked, self._parts.rows.response))])
+
+        return {
+            **super()._residuals,
+            "response": lambda asked: seen(asked) - self._posterior(asked, bands=False).new.mean(),
+            "pearson": lambda asked: pearson(self._posterior(asked, bands=False), seen(asked)),
+        }
+
+    def _tails(self, asked: Asked) -> Tails:
+        return Tails.of(self._posterior(asked, bands=False).new, self._parts.rows.response)
 
     @property
     def _joint(self) -> JointPosterior:
