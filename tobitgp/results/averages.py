@@ -166,7 +166,7 @@ class DrawnAverages(Averages):
         return _of_draws(self.values, level)
 
     def contrast(self, level: float | None, *, ratio: bool) -> dict[str, Array]:
-        """Of a ratio the exponential of the mean of its logarithm."""
+        """The exponential of the mean of its logarithm for a ratio."""
         a, b = self.values
         with np.errstate(invalid="ignore", divide="ignore"):  # of infinite means
             moved = np.log(a / b) if ratio else a - b

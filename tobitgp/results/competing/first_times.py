@@ -260,7 +260,7 @@ class FirstTimes(Times):
         return [replace(cause, which=cause.which[self.which[span]]) for cause in self.causes]
 
     def _of_causes(self, rows: IntArray | slice) -> First:
-        """Distributions of a new response in some of the rows that differ, by what is known of each cause."""
+        """Distributions of a new response in some rows that differ, from the posterior of each cause."""
         return First(tuple(cause.posterior.take(cause.which[rows]).new for cause in self.causes))
 
     def _begin(self, after: Array | None) -> Array:
