@@ -64,7 +64,7 @@ def fits(n: int) -> dict[tuple[str, str], tuple[Callable[[], Any], Callable[[], 
         ("`gp(x1) + re(g)`, 100 groups", "`gp(x1)`"): (fit("gp(x1) + re(g)"), curve),
         ("`gp(x1) + gp(x2) + gp(x3)`", "`gp(x1)`"): (fit("gp(x1) + gp(x2) + gp(x3)"), curve),
         ("`gp(x1, x2)`", "`gp(x1)`"): (surface, curve),
-        ("`| truncate(low)`, the 60% of the rows above", "`| censor(low)`"): (
+        ("`truncate(low)`, the 60% of the rows above", "`censor(low)`"): (
             lambda: tg.fit("y1 ~ gp(x1) | truncate(low1)", data[data["y1"] > data["low1"]]),
             curve,
         ),
